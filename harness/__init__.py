@@ -1,0 +1,1 @@
+"""Everything of rung that talks to a model, a database, a file or a person."""
