@@ -228,6 +228,4 @@ class Undecided(Frozen):
         return "undecided"
 
 
-Comparison = Annotated[
-    Identical | Canonical | Proved | Refuted | Undecided, Field(discriminator="basis")
-]
+Comparison = Annotated[Identical | Canonical | Proved | Refuted | Undecided, Field(discriminator="basis")]

@@ -1,0 +1,1 @@
+"""Golden files and vocabulary configs: read, validated, every problem named."""

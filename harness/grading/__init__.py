@@ -1,0 +1,1 @@
+"""Places an answer on the ladder."""

@@ -1,0 +1,1 @@
+"""Runs one read on a fixture behind locked doors, and compares results."""

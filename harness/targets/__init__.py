@@ -1,0 +1,1 @@
+"""What is being scored: targets that turn a sentence into an answer."""
