@@ -33,7 +33,7 @@ class Completed(Frozen):
     """The model said something whole.
 
     Attributes:
-        content: the text (parts joined, stream joined), with think blocks still in it; may be "" where `tool_arguments` is set.
+        content: the text (parts joined, stream joined), think blocks still in it; may be "" beside `tool_arguments`.
         refusal: the API's own refusal field, where it was used.
         tool_arguments: the arguments of the first tool call as text, where the model called one.
         reasoning: separate reasoning text, where the endpoint gave it.
