@@ -1,1 +1,41 @@
-"""The command line, one thin file a command. A leaf: nothing else imports it."""
+"""The command line, one thin file a command. A leaf: nothing else imports it.
+
+A command is a function with typer options (or a typer app, for a command with commands of its own) and one line in
+`COMMANDS`. Its module is imported when the command is called, and not before: `rung --help` costs nothing.
+"""
+
+import sys
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    """Where a command lives, and what the overview says of it."""
+
+    name: str
+    place: str
+    summary: str
+
+
+COMMANDS: tuple[Entry, ...] = (
+    Entry("run", "harness.cli.run:run", "Ask every sentence of a golden file, grade the answers, report."),
+    Entry("demo", "harness.cli.demo:demo", "Run the bundled corpus against a scripted endpoint."),
+    Entry("grade", "harness.cli.grade:grade", "Grade answers that exist already; calls no model."),
+    Entry("pairs", "harness.cli.pairs:pairs", "Decide for pairs of queries in a file whether they mean the same."),
+    Entry("explain", "harness.cli.explain:explain", "Say whether two queries mean the same, and why."),
+    Entry("init", "harness.cli.init:init", "Write a starter golden file and rung.toml."),
+)
+"""In the order of the overview. `place` is `module:function`, `summary` at most 62 characters."""
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: the arguments after the program's name; `None` = those of the process.
+
+    Returns:
+        The exit status.
+    """
+    from harness.cli.dispatch import dispatch
+
+    return dispatch(COMMANDS, sys.argv[1:] if argv is None else argv)
