@@ -409,7 +409,7 @@ def minimum_detectable_difference(
     """Smallest true difference of two pass rates that so many paired cases show with the wanted power.
 
     The smallest d at which `mcnemar_power(cases, max(discordance, d), d)` reaches `power`, to a tenth of a point.
-    `None` where even a difference of 100 points would be missed (no outcome of five cases or fewer is significant at .05).
+    `None` where even a difference of 100 points would be missed (no result of five cases is significant at .05).
 
     Source: bisection over `mcnemar_power`, which rises with d; the normal approximation of the same quantity is Connor,
     Biometrics 43 (1987) 207-211.

@@ -242,10 +242,11 @@ def test_minimum_detectable_difference_reaches_its_power_and_no_less():
 
 def test_minimum_detectable_difference_is_near_the_normal_approximation():
     # Connor 1987: n = (1.96 sqrt(psi) + 0.84 sqrt(psi - d^2))^2 / d^2.
-    cases, discordance = 2000, 0.2
+    # The exact test is conservative, so it needs a few more cases; ever fewer, relatively, as they grow.
+    cases, discordance = 20_000, 0.2
     found = st.minimum_detectable_difference(cases, discordance)
     approximate = (1.96 * math.sqrt(discordance) + 0.8416 * math.sqrt(discordance - found**2)) ** 2 / found**2
-    assert approximate == pytest.approx(cases, rel=0.05)
+    assert 0.95 * cases < approximate < cases
 
 
 def test_models_that_cannot_be_told_apart_form_overlapping_groups():
