@@ -408,7 +408,7 @@ def minimum_detectable_difference(
 ) -> float | None:
     """Smallest true difference of two pass rates that so many paired cases show with the wanted power.
 
-    The smallest d at which `mcnemar_power(cases, max(discordance, d), d)` reaches `power`, to a tenth of a point.
+    The smallest d at which `mcnemar_power(cases, max(discordance, d), d)` reaches `power`, to a hundredth of a point.
     `None` where even a difference of 100 points would be missed (no result of five cases is significant at .05).
 
     Source: bisection over `mcnemar_power`, which rises with d; the normal approximation of the same quantity is Connor,
@@ -423,7 +423,7 @@ def minimum_detectable_difference(
     if cases < 1 or mcnemar_power(cases, 1.0, 1.0, alpha) < power:
         return None
     low, high = 0.0, 1.0
-    while high - low > 0.0005:
+    while high - low > 0.00005:
         middle = (low + high) / 2
         reached = mcnemar_power(cases, max(discordance, middle), middle, alpha) >= power
         low, high = (low, middle) if reached else (middle, high)
