@@ -28,7 +28,7 @@ and, where the service knows them, `raw` (the model's own words), `usage` (`prom
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
@@ -38,7 +38,7 @@ from harness.types.answers import Answer, MongoAnswer, NoQuery, NoQueryReason, R
 from harness.types.cases import Case
 
 ANSWER_KEYS = ("sql", "mongo", "unsupported", "error")
-_REASONS = frozenset(get_args(NoQueryReason))
+_REASON: TypeAdapter[NoQueryReason] = TypeAdapter(NoQueryReason)
 _ARGS: TypeAdapter[list[JsonValue] | dict[str, JsonValue]] = TypeAdapter(list[JsonValue] | dict[str, JsonValue])
 
 
@@ -78,9 +78,14 @@ def read_contract(text: str) -> Contracted:
     if not text.strip():
         return Contracted(NoQuery(reason="empty", message="the answer is empty; it should be one JSON object"), text)
     try:
-        document = json.loads(text)
-    except (ValueError, RecursionError) as error:
+        return _read(text, json.loads(text))
+    except ValueError as error:
         return _unusable(text, f"the answer is no JSON: {error}")
+    except RecursionError:
+        return _unusable(text, "the answer is nested too deeply")
+
+
+def _read(text: str, document: object) -> Contracted:
     if not isinstance(document, dict):
         return _unusable(text, f"the answer is a JSON {type(document).__name__}; it should be an object")
     given = [key for key in ANSWER_KEYS if document.get(key) is not None]
@@ -111,9 +116,15 @@ def _answer(key: str, document: Mapping[str, Any]) -> Answer:
                 return NoQuery(reason="unparseable", message="`unsupported` is false and there is no query")
             return Refusal(message=unicode_text(value) if isinstance(value, str) else _compact(value))
         case _:
-            reason = document.get("reason")
             message = unicode_text(value) if isinstance(value, str) else _compact(value)
-            return NoQuery(reason=reason if reason in _REASONS else "target_crashed", message=message)
+            return NoQuery(reason=_reason(document.get("reason")), message=message)
+
+
+def _reason(value: object) -> NoQueryReason:
+    try:
+        return _REASON.validate_python(value)
+    except ValidationError:
+        return "target_crashed"
 
 
 def _sql(value: object, args: object) -> Answer:
@@ -124,8 +135,8 @@ def _sql(value: object, args: object) -> Answer:
     if args is None:
         return SqlAnswer(text=unicode_text(value))
     try:
-        bound = _ARGS.validate_python(json.loads(unicode_text(json.dumps(args))))
-    except (ValidationError, ValueError):
+        bound = _ARGS.validate_python(args)
+    except ValidationError:
         return NoQuery(reason="unparseable", message="`args` should be a list, or an object of named values")
     return SqlAnswer(text=unicode_text(value), args=tuple(bound) if isinstance(bound, list) else bound)
 
