@@ -1,0 +1,62 @@
+"""What running both queries may do to a grade: nothing unless asked; never against a refutation.
+
+==========  ==============================================================================================
+mode        effect
+==========  ==============================================================================================
+annotate    the outcome is shown beside the grade
+require     a query passes only if its results match as well
+promote     a match turns an undecided FAIL into EQUIVALENT with the basis `observed`
+==========  ==============================================================================================
+
+In every mode a pass by text or proof beside a mismatch is a contradiction: one of the two is a bug, or the query is not
+deterministic.
+"""
+
+from typing import Literal
+
+from canon.verdict import Undecided
+from harness.types.outcomes import Equivalent, Exact, Execution, Failed, Judgement, Observed
+
+ExecutionMode = Literal["annotate", "require", "promote"]
+
+
+def settle(
+    judgement: Judgement, execution: Execution | None, mode: ExecutionMode
+) -> tuple[Judgement, Execution | None]:
+    """Bring a grade and an execution together.
+
+    Args:
+        judgement: the grade by text and proof.
+        execution: what running both queries showed; `None` where nothing was run.
+        mode: what the user asked for.
+
+    Returns:
+        The grade that stands, and the execution with its contradiction marked.
+    """
+    if execution is None:
+        return judgement, None
+    execution = _marked(judgement, execution)
+    match (mode, judgement):
+        case ("require", Exact() | Equivalent()) if execution.outcome != "match":
+            return _unmet(execution), execution
+        case ("promote", Failed(evidence=Undecided() as open_)) if execution.outcome == "match" and _may_rise(open_):
+            return Equivalent(evidence=Observed(differences=open_.differences)), execution
+        case _:
+            return judgement, execution
+
+
+def _marked(judgement: Judgement, execution: Execution) -> Execution:
+    by_meaning = isinstance(judgement, Exact | Equivalent)
+    contradicts = by_meaning and execution.outcome == "mismatch"
+    return execution.model_copy(update={"contradiction": contradicts})
+
+
+def _may_rise(undecided: Undecided) -> bool:
+    """Whether equal results say anything: of two filters that match nothing they do not."""
+    return all(difference.kind != "vacuous" for difference in undecided.differences)
+
+
+def _unmet(execution: Execution) -> Failed:
+    detail = f": {execution.detail}" if execution.detail else ""
+    message = f"the query means the same, but a match on execution was required and it came to {execution.outcome}"
+    return Failed(evidence=Undecided(), message=message + detail)

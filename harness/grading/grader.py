@@ -1,0 +1,75 @@
+"""Grades replies: the ladder on what is known of the data, the meaning, and the execution where one is asked for."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import NamedTuple
+
+from canon.rules import Rules
+from harness.grading.execution import ExecutionMode, settle
+from harness.grading.ladder import judge
+from harness.grading.meaning import meaning_of
+from harness.grading.seams import Executor, Knowledge, NothingKnown, WitnessSearch
+from harness.types.answers import Answer, MongoAnswer, Reply, SqlAnswer
+from harness.types.cases import Case, ExpectRefusal
+from harness.types.outcomes import Execution, Judgement
+
+
+class Graded(NamedTuple):
+    """A reply in its place."""
+
+    judgement: Judgement
+    meaning: str
+    execution: Execution | None
+
+
+class Grader:
+    """Grades replies one after another in a thread of its own.
+
+    canon computes without pause and may take its whole budget on one pair; in the event loop's thread that would delay
+    the start of the next call and lengthen the latency that is measured of the others.
+    """
+
+    def __init__(
+        self,
+        *,
+        rules: Rules | None = None,
+        knowledge: Knowledge | None = None,
+        witness: WitnessSearch | None = None,
+        executor: Executor | None = None,
+        mode: ExecutionMode = "annotate",
+    ) -> None:
+        self._rules = rules or Rules()
+        self._knowledge = knowledge or NothingKnown()
+        self._witness = witness
+        self._executor = executor
+        self._mode: ExecutionMode = mode
+        self._thread: ThreadPoolExecutor | None = None
+
+    def judge(self, case: Case, answer: Answer, *, now: datetime) -> tuple[Judgement, str]:
+        """Place an answer on the ladder and say what it means, without running it."""
+        schema, fields = self._knowledge.schema(case), self._knowledge.fields(case)
+        judgement = judge(case, answer, now=now, schema=schema, fields=fields, rules=self._rules, witness=self._witness)
+        return judgement, meaning_of(case, answer, judgement, now=now, schema=schema, fields=fields)
+
+    async def grade(self, case: Case, reply: Reply, *, now: datetime) -> Graded:
+        """Place a reply on the ladder; run golden and answer where the run has an executor and the case a query."""
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
+        loop = asyncio.get_running_loop()
+        judgement, meaning = await loop.run_in_executor(self._thread, lambda: self.judge(case, reply.answer, now=now))
+        execution: Execution | None = None
+        runnable = isinstance(reply.answer, SqlAnswer | MongoAnswer) and judgement.grade != "ERROR"
+        if self._executor is not None and runnable and not isinstance(case.expectation, ExpectRefusal):
+            assert isinstance(reply.answer, SqlAnswer | MongoAnswer)
+            execution = await self._executor.execute(case, reply.answer, now=now)
+        judgement, execution = settle(judgement, execution, self._mode)
+        return Graded(judgement, meaning, execution)
+
+    async def aclose(self) -> None:
+        """Give back the thread and the executor. Idempotent."""
+        if self._thread is not None:
+            self._thread.shutdown(wait=False, cancel_futures=True)
+            self._thread = None
+        if self._executor is not None:
+            await self._executor.aclose()

@@ -1,0 +1,242 @@
+"""Places one answer on the ladder EXACT > EQUIVALENT > REFUSED > FAIL > ERROR, with the evidence for it.
+
+A pure function of the case, the answer, what is known of the data and the pinned clock. The golden is asked first, then
+its `accept` alternatives in their order; the evidence of a FAIL is always about the golden itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
+
+from canon.errors import ReadError
+from canon.rules import Rules
+from canon.schema import Schema
+from canon.verdict import Canonical, Comparison, Identical, Problem, ProblemKind, Proved, Refuted, Side, Undecided
+from harness.grading.byte_identity import identical_mongo, identical_sql
+from harness.grading.refusal import judge_refusal_case, unexpected
+from harness.grading.seams import MongoPair, SqlPair, WitnessSearch
+from harness.types.answers import Answer, MongoAnswer, NoQuery, NoQueryReason, Refusal, SqlAnswer
+from harness.types.cases import Case, Expectation, ExpectMongo, ExpectRefusal, ExpectSql
+from harness.types.outcomes import Equivalent, Exact, Failed, Judgement, NoAnswer
+
+if TYPE_CHECKING:
+    from canon.mongo.fields import Field as MongoField
+
+_NO_QUERY: dict[ProblemKind, NoQueryReason] = {
+    "empty": "empty",
+    "multiple_statements": "multiple_statements",
+    "not_a_read": "not_a_read",
+    "unparseable": "unparseable",
+    "too_large": "unparseable",
+    "unbound_parameter": "unparseable",
+}
+"""Which reading problems of an answer mean that there is no query; with the others there is one, not understood."""
+
+
+def judge(
+    case: Case,
+    answer: Answer,
+    *,
+    now: datetime,
+    schema: Schema | None = None,
+    fields: "Mapping[str, MongoField | str] | None" = None,
+    rules: Rules | None = None,
+    witness: WitnessSearch | None = None,
+) -> Judgement:
+    """Place an answer on the ladder.
+
+    Args:
+        case: the case; a `<default>` projection is already resolved.
+        answer: what was read from the reply.
+        now: the pinned clock, aware UTC.
+        schema: the tables, where known; it unlocks identities.
+        fields: declared types by path, for MongoDB.
+        rules: what the comparison may overlook.
+        witness: looks for data that tells an undecided pair apart.
+
+    Returns:
+        The grade with its evidence.
+    """
+    rules = rules or Rules()
+    match (case.expectation, answer):
+        case (ExpectRefusal(), _):
+            return judge_refusal_case(answer)
+        case (_, Refusal() as refusal):
+            return unexpected(refusal)
+        case (_, NoQuery(reason=reason, message=message)):
+            return NoAnswer(reason=reason, message=message)
+        case (ExpectSql(), SqlAnswer() as query) | (ExpectMongo(), MongoAnswer() as query):
+            pairing = _Pairing(case=case, answer=query, now=now, schema=schema, fields=fields, rules=rules)
+            return pairing.judged(witness)
+        case _:
+            return Failed(evidence=Undecided(problem=_wrong_language(case, answer)))
+
+
+def _wrong_language(case: Case, answer: Answer) -> Problem:
+    wanted, got = ("MongoDB", "SQL") if answer.kind == "sql" else ("SQL", "MongoDB")
+    message = f"case {case.id} expects a {wanted} query, and a {got} query came back"
+    return Problem(kind="unsupported", side="actual", message=message)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pairing:
+    """One answer against the golden and its alternatives."""
+
+    case: Case
+    answer: SqlAnswer | MongoAnswer
+    now: datetime
+    schema: Schema | None
+    fields: "Mapping[str, MongoField | str] | None"
+    rules: Rules
+
+    def judged(self, witness: WitnessSearch | None) -> Judgement:
+        assert not isinstance(self.case.expectation, ExpectRefusal)
+        golden = self.case.expectation
+        alternatives = [self._alternative(text) for text in self.case.accept]
+        if self._identical(golden):
+            return Exact()
+        for place, alternative in enumerate(alternatives, start=1):
+            if self._identical(alternative):
+                return Equivalent(evidence=Canonical(absorbed=()), accepted=place)
+        about_golden = self._compare(golden)
+        if (problem := _unreadable_answer(about_golden)) is not None:
+            return NoAnswer(reason=_NO_QUERY[problem.kind], message=problem.message)
+        for place, found in enumerate([about_golden, *map(self._compare, alternatives)]):
+            match found:
+                case Identical():
+                    return Equivalent(evidence=Canonical(absorbed=()), accepted=place)
+                case Canonical() | Proved():
+                    return Equivalent(evidence=found, accepted=place)
+                case _:
+                    continue
+        assert isinstance(about_golden, Refuted | Undecided)
+        return Failed(evidence=self._witnessed(about_golden, witness))
+
+    def _alternative(self, text: str) -> ExpectSql | ExpectMongo:
+        return ExpectMongo(text=text) if isinstance(self.case.expectation, ExpectMongo) else ExpectSql(text=text)
+
+    def _identical(self, expected: ExpectSql | ExpectMongo) -> bool:
+        match (expected, self.answer):
+            case (ExpectSql(), SqlAnswer()):
+                return identical_sql(expected, self.answer)
+            case (ExpectMongo(), MongoAnswer()):
+                return identical_mongo(expected, self.answer)
+            case _:
+                return False
+
+    def _compare(self, expected: ExpectSql | ExpectMongo) -> Comparison:
+        match (expected, self.answer):
+            case (ExpectSql(text=text, args=args), SqlAnswer(text=actual, args=bound)):
+                return compare_sql_texts(
+                    text,
+                    actual,
+                    dialect=self.case.backend,
+                    schema=self.schema,
+                    expected_args=args or (),
+                    actual_args=bound,
+                    now=self.now,
+                    rules=self.rules,
+                )
+            case _:
+                return compare_mongo_texts(
+                    expected.text, self.answer.text, fields=self.fields, now=self.now, rules=self.rules
+                )
+
+    def _witnessed(self, found: Refuted | Undecided, witness: WitnessSearch | None) -> Refuted | Undecided:
+        """Let an undecided difference become a refutation, where data that shows it can be found."""
+        if witness is None or isinstance(found, Refuted) or _is_of_one_side(found.problem):
+            return found
+        shown = witness.search(self._pair(found))
+        if shown is None:
+            return found
+        return Refuted(differences=found.differences, witness=shown, absorbed=found.absorbed)
+
+    def _pair(self, found: Undecided) -> SqlPair | MongoPair:
+        golden = self.case.expectation
+        match (golden, self.answer):
+            case (ExpectSql(text=text, args=args), SqlAnswer(text=actual, args=bound)):
+                return SqlPair(
+                    dialect=self.case.backend,
+                    expected=text,
+                    actual=actual,
+                    expected_args=args or (),
+                    actual_args=bound,
+                    schema_=self.schema,
+                    now=self.now,
+                    differences=found.differences,
+                )
+            case _:
+                return MongoPair(
+                    expected=_text(golden),
+                    actual=self.answer.text,
+                    case=self.case,
+                    now=self.now,
+                    differences=found.differences,
+                )
+
+
+def _text(expectation: Expectation) -> str:
+    return "" if isinstance(expectation, ExpectRefusal) else expectation.text
+
+
+def _is_of_one_side(problem: Problem | None) -> bool:
+    """Whether one text was not understood, so that no search can say anything of the pair."""
+    return problem is not None and problem.side is not None
+
+
+def _unreadable_answer(found: Comparison) -> Problem | None:
+    problem = found.problem if isinstance(found, Undecided) else None
+    return problem if problem is not None and problem.side == "actual" and problem.kind in _NO_QUERY else None
+
+
+def compare_sql_texts(
+    expected: str,
+    actual: str,
+    *,
+    dialect: str,
+    schema: Schema | None,
+    expected_args: tuple[JsonValue, ...] | dict[str, JsonValue],
+    actual_args: tuple[JsonValue, ...] | dict[str, JsonValue],
+    now: datetime,
+    rules: Rules,
+) -> Comparison:
+    """Ask canon about two SQL texts; a text that it cannot read comes back as an undecided comparison."""
+    from canon.sql import compare_sql
+
+    try:
+        return compare_sql(
+            expected,
+            actual,
+            dialect=dialect,
+            schema=schema,
+            expected_args=expected_args,
+            actual_args=actual_args,
+            now=now,
+            rules=rules,
+        )
+    except ReadError as error:
+        return _unread(error, None)
+
+
+def compare_mongo_texts(
+    expected: str,
+    actual: str,
+    *,
+    fields: "Mapping[str, MongoField | str] | None",
+    now: datetime,
+    rules: Rules,
+) -> Comparison:
+    """Ask canon about two MongoDB texts; a text that it cannot read comes back as an undecided comparison."""
+    from canon.mongo import compare_mongo
+
+    try:
+        return compare_mongo(expected, actual, fields=fields, now=now, rules=rules)
+    except ReadError as error:
+        return _unread(error, None)
+
+
+def _unread(error: ReadError, side: Side | None) -> Undecided:
+    return Undecided(problem=error.problem(side))

@@ -1,0 +1,1 @@
+"""Schedules attempts, journals outcomes, sums them up."""
