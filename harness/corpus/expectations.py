@@ -1,0 +1,52 @@
+"""The columns that say what a sentence should become; exactly one of them is filled in each row."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from pydantic import JsonValue
+
+from harness.corpus.columns import CellError, did_you_mean
+from harness.corpus.query_texts import mongo_problem, sql_problem
+from harness.types.cases import Expectation, ExpectMongo, ExpectRefusal, ExpectSql
+
+Args = tuple[JsonValue, ...] | None
+
+
+@dataclass(frozen=True)
+class ExpectationColumn:
+    """One kind of expectation.
+
+    Attributes:
+        build: reads the cell (and `expect_args`); raises `CellError`.
+        backend: `sql`, `mongo`, or `any`: which backends it can be asked of.
+        problem: what is wrong with a query of this kind (text, backend), `None` if nothing is; `None` in its place =
+            this kind has no queries, so that `accept` cannot go with it.
+    """
+
+    build: Callable[[str, Args], Expectation]
+    backend: str
+    problem: Callable[[str, str], str | None] | None
+
+
+def _sql(cell: str, args: Args) -> Expectation:
+    return ExpectSql(text=cell, args=args)
+
+
+def _mongo(cell: str, args: Args) -> Expectation:
+    return ExpectMongo(text=cell)
+
+
+def _refusal(cell: str, args: Args) -> Expectation:
+    if cell.strip() != "unsupported":
+        raise CellError(f"takes `unsupported`, not `{cell.strip()[:60]}`{did_you_mean(cell.strip(), ('unsupported',))}")
+    return ExpectRefusal()
+
+
+EXPECTATIONS: Mapping[str, ExpectationColumn] = MappingProxyType(
+    {
+        "expect_sql": ExpectationColumn(_sql, "sql", sql_problem),
+        "expect_mongo": ExpectationColumn(_mongo, "mongo", lambda text, backend: mongo_problem(text)),
+        "expect_error": ExpectationColumn(_refusal, "any", None),
+    }
+)
