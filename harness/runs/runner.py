@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+from harness.endpoint.budget import BudgetReached
 from harness.errors import RungError
 from harness.grading.grader import Grader
 from harness.runs.attempts import Attempt
@@ -49,7 +50,7 @@ class Unwatched:
         """Say nothing."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class Runner:
     """Makes attempts.
 
@@ -63,6 +64,7 @@ class Runner:
         paid: whether an attempt costs something, so that it must be on the disk before the next is made.
         watcher: is told of each finished attempt.
         stop: set from outside to end the run early.
+        spent: what budget was reached, where one was; nothing more is asked then, and what is in flight is finished.
     """
 
     target: Target
@@ -74,6 +76,7 @@ class Runner:
     stop: asyncio.Event
     paid: bool = True
     watcher: Watcher = field(default_factory=Unwatched)
+    spent: str | None = field(default=None, init=False)
 
     async def make(self, attempts: Iterator[Attempt]) -> bool:
         """Make attempts until there are none left or a stop is asked for.
@@ -97,20 +100,25 @@ class Runner:
             await _end(workers)
         with contextlib.suppress(asyncio.CancelledError):
             await working
-        return not self.stop.is_set()
+        return self.spent is None and not self.stop.is_set()
 
     async def _work(self, attempts: Iterator[Attempt]) -> None:
         for attempt in attempts:
-            if self.stop.is_set():
+            if self.stop.is_set() or self.spent is not None:
                 return
-            await self._make(attempt)
+            try:
+                reply = await self._ask(attempt)
+            except BudgetReached as reached:
+                self.spent = str(reached)
+                return
+            await self._keep(attempt, reply)
             if not self.paid:
                 # A target that never waits would keep the loop from its signals and its clock.
                 await asyncio.sleep(0)
 
-    async def _make(self, attempt: Attempt) -> None:
+    async def _keep(self, attempt: Attempt, reply: Reply) -> None:
+        """Grade a reply and bring it to the disk."""
         question = attempt.question
-        reply = await self._ask(attempt)
         graded = await self.grader.grade(question.case, reply, now=question.now)
         outcome = Outcome(
             case_id=question.case.id,

@@ -37,7 +37,7 @@ class Warnings:
 
     def unpinned(self, case_id: str) -> None:
         """The sentence speaks of a date relative to today, and the case pins no clock."""
-        message = "relative date words without a pinned `now`: the expectation rots as the days pass"
+        message = "with relative date words and no pinned `now`: the expectation rots as the days pass"
         self._add(_Key("unpinned", message), case_id)
 
     def flaky(self, case_id: str) -> None:
@@ -46,14 +46,14 @@ class Warnings:
 
     def steady(self, case_id: str, repeats: int) -> None:
         """Every repeat gave the same wrong query."""
-        message = f"gave the same wrong query in all {repeats} repeats: a misreading, not noise"
+        message = f"wrong the same way in all {repeats} repeats: a misreading, not noise"
         self._add(_Key("steady", message), case_id)
 
     def contradiction(self, case_id: str) -> None:
         """Text and execution contradict each other."""
         message = (
-            "the texts mean the same, and yet the results differ: a bug in rung, or a query whose result is not "
-            "determined by its data"
+            "where the texts mean the same and yet the results differ: a bug in rung, or a query whose result its "
+            "data does not determine"
         )
         self._add(_Key("contradiction", message), case_id)
 
@@ -79,9 +79,21 @@ class Warnings:
         """The warnings, the gravest kinds first."""
         keys = sorted(self._cases, key=lambda key: _ORDER.index(key.kind))
         return tuple(
-            Warned(kind=key.kind, message=key.message, cases=tuple(self._cases[key]), count=self._counts[key])
+            Warned(
+                kind=key.kind,
+                message=_said(key, self._counts[key]),
+                cases=tuple(self._cases[key]),
+                count=self._counts[key],
+            )
             for key in keys
         )
+
+
+def _said(key: _Key, count: int) -> str:
+    """Our own warnings begin with their cases; a notice stands as it came."""
+    if key.kind in ("adapted_parameter", "today_line_absent", "other"):
+        return key.message
+    return f"{count:,} {'case' if count == 1 else 'cases'} {key.message}"
 
 
 def kind_of(notice: str) -> Kind:
