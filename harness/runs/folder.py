@@ -21,9 +21,10 @@ from pydantic import BaseModel, ValidationError
 from harness.errors import JournalError, UsageError
 from harness.runs.attempts import Question, key_of
 from harness.runs.journal import Entry, entry_at, read_journal
+from harness.runs.summary import summarise
 from harness.types.cases import Case
 from harness.types.outcomes import CaseResult
-from harness.types.run import RunFacts, Summary
+from harness.types.run import RunFacts, Summary, Warned
 
 Model = TypeVar("Model", bound=BaseModel)
 _NONE = -1
@@ -110,6 +111,11 @@ class Finished:
         """Whether an attempt is finished."""
         return self._offsets[place * self._repeat + repeat] != _NONE
 
+    def at(self, place: int, repeat: int) -> int | None:
+        """Where an attempt stands, `None` where it is not finished."""
+        offset = self._offsets[place * self._repeat + repeat]
+        return None if offset == _NONE else offset
+
     def of_case(self, place: int) -> list[int]:
         """Where the attempts of a case stand, by repeat."""
         slots = self._offsets[place * self._repeat : (place + 1) * self._repeat]
@@ -122,9 +128,11 @@ class Places:
     def __init__(self, questions: Iterable[Question]) -> None:
         self._place: dict[int, int] = {}
         self._digests: list[str] = []
+        self._case_digests: list[str] = []
         for place, question in enumerate(questions):
             self._place[hash(question.case.id)] = place
             self._digests.append(question.digest)
+            self._case_digests.append(question.case.digest)
 
     def __len__(self) -> int:
         return len(self._digests)
@@ -136,6 +144,10 @@ class Places:
         if place is None:
             return None
         return place if key_of(self._digests[place], outcome.repeat) == outcome.key else None
+
+    def case_digest(self, place: int) -> str:
+        """The digest of the case at a place."""
+        return self._case_digests[place]
 
 
 class StoredRun:
@@ -151,10 +163,13 @@ class StoredRun:
     def summary(self) -> Summary:
         """The counts, as written, or counted now where the run has not ended."""
         if self._summary is None:
-            from harness.runs.summary import summarise
-
             self._summary = summarise(self, interrupted=True)
         return self._summary
+
+    def count(self, *, interrupted: bool, told: tuple[Warned, ...] = ()) -> None:
+        """Count the run as it stands and write its summary."""
+        self._summary = summarise(self, interrupted=interrupted, told=told)
+        self.folder.write_summary(self._summary)
 
     def results(self) -> Iterator[tuple[Case, CaseResult]]:
         """Every case with at least one finished attempt, in the golden's order."""
