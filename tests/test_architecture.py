@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MAY_USE: dict[str, set[str]] = {
     "types": set(),
     "errors": {"types"},
-    "statistics": set(),
+    "statistics": {"types"},
 }
 LEAVES = {"cli", "report"}
 
