@@ -1,0 +1,143 @@
+"""Brings a query to its normal form: the identities, applied inside out until none changes anything."""
+
+from canon.sql.algebra import (
+    SUBQUERIES,
+    Block,
+    Expr,
+    LeftJoin,
+    Rel,
+    SetOp,
+    Source,
+    relation_of,
+    rewrite_rel,
+    with_relation,
+)
+from canon.sql.context import Context
+from canon.sql.facts import output_facts, padded_sids
+from canon.sql.identities import block_rules, set_rules
+
+MAX_ROUNDS = 60
+
+
+def normalise(rel: Rel, ctx: Context) -> Rel:
+    """The normal form of a query."""
+    ctx.check_time()
+    if isinstance(rel, SetOp):
+        return _set_operation(rel, ctx)
+    block: Rel = rel
+    for _ in range(MAX_ROUNDS):
+        if not isinstance(block, Block):
+            return normalise(block, ctx)
+        with ctx.padding(padded_sids(block)):
+            changed = _inner(block, ctx)
+            changed = _apply(changed, ctx)
+        if changed == block:
+            return block
+        block = changed
+    return block
+
+
+def _apply(block: Block, ctx: Context) -> Rel:
+    """Each rule in turn, once."""
+    current: Rel = block
+    for rule in block_rules():
+        if not isinstance(current, Block):
+            return current
+        changed = rule.apply(current, ctx)
+        if changed is not None and changed != current:
+            ctx.used.add(rule.name)
+            ctx.check_time()
+            current = changed
+    return current
+
+
+def _set_operation(rel: SetOp, ctx: Context) -> Rel:
+    current = rel._replace(branches=tuple([normalise(branch, ctx) for branch in rel.branches]))
+    for _ in range(MAX_ROUNDS):
+        before = current
+        for rule in set_rules():
+            changed = rule.apply(current, ctx)
+            if changed is not None and changed != current:
+                ctx.used.add(rule.name)
+                if not isinstance(changed, SetOp):
+                    return normalise(changed, ctx)
+                current = changed
+        if current == before:
+            return current
+        current = current._replace(branches=tuple([normalise(branch, ctx) for branch in current.branches]))
+    return current
+
+
+def _inner(block: Block, ctx: Context) -> Block:
+    """Normalise the derived tables and the subqueries of a block."""
+    sources = tuple([_source(source, ctx) for source in block.sources])
+    lefts = tuple([_left(left, ctx) for left in block.lefts])
+    block = block._replace(sources=sources, lefts=lefts)
+    if not _has_subquery(block):
+        return block
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op not in SUBQUERIES:
+            return None
+        rel = relation_of(expr)
+        if rel is None:
+            return None
+        args = tuple([_args(arg) for arg in expr.args])
+        return with_relation(Expr(expr.op, expr.value, args), normalise(rel, ctx))
+
+    def _args(expr: Expr) -> Expr:
+        from canon.sql.algebra import rewrite
+
+        return rewrite(expr, change)
+
+    own = rewrite_rel(block._replace(sources=(), lefts=()), change)
+    assert isinstance(own, Block)
+    rewritten = tuple([_left_conditions(left, change) for left in lefts])
+    return own._replace(sources=sources, lefts=rewritten)
+
+
+def _left_conditions(left: LeftJoin, change: "object") -> LeftJoin:
+    from collections.abc import Callable
+    from typing import cast
+
+    from canon.sql.algebra import rewrite
+
+    function = cast("Callable[[Expr], Expr | None]", change)
+    return left._replace(
+        on=tuple([rewrite(expr, function) for expr in left.on]),
+        lefts=tuple([_left_conditions(inner, change) for inner in left.lefts]),
+    )
+
+
+def _has_subquery(block: Block) -> bool:
+    parts = [*block.where, *block.having, *block.select, *(block.group or ()), *(key.expr for key in block.order), *block.extra]
+    parts += [part for left in block.lefts for part in left.on]
+    stack = parts
+    while stack:
+        node = stack.pop()
+        if node.op in SUBQUERIES:
+            return True
+        stack.extend(node.args)
+    return False
+
+
+def _source(source: Source, ctx: Context) -> Source:
+    if source.rel is not None:
+        rel = normalise(source.rel, ctx)
+        if rel is not source.rel:
+            facts = output_facts(rel, ctx)
+            if facts:
+                ctx.outputs[source.sid] = facts
+            return source._replace(rel=rel)
+        return source
+    if source.parts is not None:
+        return source._replace(parts=(_left(source.parts[0], ctx), _left(source.parts[1], ctx)))
+    return source
+
+
+def _left(left: LeftJoin, ctx: Context) -> LeftJoin:
+    return LeftJoin(
+        tuple([_source(source, ctx) for source in left.sources]),
+        tuple([_left(inner, ctx) for inner in left.lefts]),
+        left.on,
+    )
