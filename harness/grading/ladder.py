@@ -9,17 +9,25 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from pydantic import JsonValue
-
-from canon.errors import ReadError
 from canon.rules import Rules
 from canon.schema import Schema
-from canon.verdict import Canonical, Comparison, Identical, Problem, ProblemKind, Proved, Refuted, Side, Undecided
+from canon.verdict import (
+    Canonical,
+    Comparison,
+    Difference,
+    Identical,
+    Problem,
+    ProblemKind,
+    Proved,
+    Refuted,
+    Undecided,
+)
 from harness.grading.byte_identity import identical_mongo, identical_sql
+from harness.grading.comparing import compare, witnessed
 from harness.grading.refusal import judge_refusal_case, unexpected
 from harness.grading.seams import MongoPair, SqlPair, WitnessSearch
 from harness.types.answers import Answer, MongoAnswer, NoQuery, NoQueryReason, Refusal, SqlAnswer
-from harness.types.cases import Case, Expectation, ExpectMongo, ExpectRefusal, ExpectSql
+from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql
 from harness.types.outcomes import Equivalent, Exact, Failed, Judgement, NoAnswer
 
 if TYPE_CHECKING:
@@ -101,10 +109,10 @@ class _Pairing:
         for place, alternative in enumerate(alternatives, start=1):
             if self._identical(alternative):
                 return Equivalent(evidence=Canonical(absorbed=()), accepted=place)
-        about_golden = self._compare(golden)
+        about_golden = compare(self._pair(golden))
         if (problem := _unreadable_answer(about_golden)) is not None:
             return NoAnswer(reason=_NO_QUERY[problem.kind], message=problem.message)
-        for place, found in enumerate([about_golden, *map(self._compare, alternatives)]):
+        for place, found in enumerate([about_golden, *(compare(self._pair(each)) for each in alternatives)]):
             match found:
                 case Identical():
                     return Equivalent(evidence=Canonical(absorbed=()), accepted=place)
@@ -113,7 +121,7 @@ class _Pairing:
                 case _:
                     continue
         assert isinstance(about_golden, Refuted | Undecided)
-        return Failed(evidence=self._witnessed(about_golden, witness))
+        return Failed(evidence=witnessed(self._pair(golden, about_golden.differences), about_golden, witness))
 
     def _alternative(self, text: str) -> ExpectSql | ExpectMongo:
         return ExpectMongo(text=text) if isinstance(self.case.expectation, ExpectMongo) else ExpectSql(text=text)
@@ -127,36 +135,8 @@ class _Pairing:
             case _:
                 return False
 
-    def _compare(self, expected: ExpectSql | ExpectMongo) -> Comparison:
+    def _pair(self, expected: ExpectSql | ExpectMongo, differences: tuple[Difference, ...] = ()) -> SqlPair | MongoPair:
         match (expected, self.answer):
-            case (ExpectSql(text=text, args=args), SqlAnswer(text=actual, args=bound)):
-                return compare_sql_texts(
-                    text,
-                    actual,
-                    dialect=self.case.backend,
-                    schema=self.schema,
-                    expected_args=args or (),
-                    actual_args=bound,
-                    now=self.now,
-                    rules=self.rules,
-                )
-            case _:
-                return compare_mongo_texts(
-                    expected.text, self.answer.text, fields=self.fields, now=self.now, rules=self.rules
-                )
-
-    def _witnessed(self, found: Refuted | Undecided, witness: WitnessSearch | None) -> Refuted | Undecided:
-        """Let an undecided difference become a refutation, where data that shows it can be found."""
-        if witness is None or isinstance(found, Refuted) or _is_of_one_side(found.problem):
-            return found
-        shown = witness.search(self._pair(found))
-        if shown is None:
-            return found
-        return Refuted(differences=found.differences, witness=shown, absorbed=found.absorbed)
-
-    def _pair(self, found: Undecided) -> SqlPair | MongoPair:
-        golden = self.case.expectation
-        match (golden, self.answer):
             case (ExpectSql(text=text, args=args), SqlAnswer(text=actual, args=bound)):
                 return SqlPair(
                     dialect=self.case.backend,
@@ -164,79 +144,22 @@ class _Pairing:
                     actual=actual,
                     expected_args=args or (),
                     actual_args=bound,
-                    schema_=self.schema,
+                    schema=self.schema,
                     now=self.now,
-                    differences=found.differences,
+                    rules=self.rules,
+                    differences=differences,
                 )
             case _:
                 return MongoPair(
-                    expected=_text(golden),
+                    expected=expected.text,
                     actual=self.answer.text,
-                    case=self.case,
+                    fields=self.fields,
                     now=self.now,
-                    differences=found.differences,
+                    rules=self.rules,
+                    differences=differences,
                 )
-
-
-def _text(expectation: Expectation) -> str:
-    return "" if isinstance(expectation, ExpectRefusal) else expectation.text
-
-
-def _is_of_one_side(problem: Problem | None) -> bool:
-    """Whether one text was not understood, so that no search can say anything of the pair."""
-    return problem is not None and problem.side is not None
 
 
 def _unreadable_answer(found: Comparison) -> Problem | None:
     problem = found.problem if isinstance(found, Undecided) else None
     return problem if problem is not None and problem.side == "actual" and problem.kind in _NO_QUERY else None
-
-
-def compare_sql_texts(
-    expected: str,
-    actual: str,
-    *,
-    dialect: str,
-    schema: Schema | None,
-    expected_args: tuple[JsonValue, ...] | dict[str, JsonValue],
-    actual_args: tuple[JsonValue, ...] | dict[str, JsonValue],
-    now: datetime,
-    rules: Rules,
-) -> Comparison:
-    """Ask canon about two SQL texts; a text that it cannot read comes back as an undecided comparison."""
-    from canon.sql import compare_sql
-
-    try:
-        return compare_sql(
-            expected,
-            actual,
-            dialect=dialect,
-            schema=schema,
-            expected_args=expected_args,
-            actual_args=actual_args,
-            now=now,
-            rules=rules,
-        )
-    except ReadError as error:
-        return _unread(error, None)
-
-
-def compare_mongo_texts(
-    expected: str,
-    actual: str,
-    *,
-    fields: "Mapping[str, MongoField | str] | None",
-    now: datetime,
-    rules: Rules,
-) -> Comparison:
-    """Ask canon about two MongoDB texts; a text that it cannot read comes back as an undecided comparison."""
-    from canon.mongo import compare_mongo
-
-    try:
-        return compare_mongo(expected, actual, fields=fields, now=now, rules=rules)
-    except ReadError as error:
-        return _unread(error, None)
-
-
-def _unread(error: ReadError, side: Side | None) -> Undecided:
-    return Undecided(problem=error.problem(side))

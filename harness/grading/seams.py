@@ -1,16 +1,17 @@
 """What grading asks of its neighbours: what is known of the data, a search for witnesses, an executor."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from pydantic import Field, JsonValue
+from pydantic import JsonValue
 
+from canon.rules import Rules
 from canon.schema import Schema
 from canon.verdict import Difference, Witness
 from harness.types.answers import MongoAnswer, SqlAnswer
 from harness.types.cases import Case
-from harness.types.frozen import Frozen
 from harness.types.outcomes import Execution
 
 if TYPE_CHECKING:
@@ -20,32 +21,31 @@ Args = tuple[JsonValue, ...] | dict[str, JsonValue]
 """Values bound to a query's parameters, by position or by name."""
 
 
-class SqlPair(Frozen):
-    """A golden and an answer in SQL that canon could neither join nor tell apart."""
+@dataclass(frozen=True, kw_only=True)
+class SqlPair:
+    """Two SQL queries that canon could neither join nor tell apart."""
 
-    kind: Literal["sql"] = "sql"
     dialect: str
     expected: str
     actual: str
     expected_args: Args = ()
     actual_args: Args = ()
-    schema_: Schema | None = None
-    now: datetime
+    schema: Schema | None = None
+    now: datetime | None = None
+    rules: Rules = field(default_factory=Rules)
     differences: tuple[Difference, ...] = ()
 
 
-class MongoPair(Frozen):
-    """A golden and an answer for MongoDB that canon could neither join nor tell apart."""
+@dataclass(frozen=True, kw_only=True)
+class MongoPair:
+    """Two MongoDB queries that canon could neither join nor tell apart."""
 
-    kind: Literal["mongo"] = "mongo"
     expected: str
     actual: str
-    case: Case
-    now: datetime
+    fields: "Mapping[str, MongoField | str] | None" = None
+    now: datetime | None = None
+    rules: Rules = field(default_factory=Rules)
     differences: tuple[Difference, ...] = ()
-
-
-Pair = Annotated[SqlPair | MongoPair, Field(discriminator="kind")]
 
 
 class WitnessSearch(Protocol):

@@ -66,21 +66,23 @@ def _marked(segments: Iterable[Segment], colour: str) -> Text:
     return text
 
 
-def witness_lines(witness: RowWitness | DocumentWitness) -> Iterable[Text | Grid]:
-    """A witness: what it shows in words, the data, and both results."""
+def witness_lines(
+    witness: RowWitness | DocumentWitness, titles: tuple[str, str] = ("the golden returns", "the answer returns")
+) -> Iterable[Text | Grid]:
+    """A witness: what it shows in words, the data, and both results under their titles."""
     if witness.reading:
         yield safe(witness.reading, "italic")
     match witness:
         case RowWitness(tables=tables, expected=expected, actual=actual):
             for table in tables:
                 yield grid(table, table.name)
-            yield grid(expected, "the golden returns")
-            yield grid(actual, "the answer returns")
+            yield grid(expected, titles[0])
+            yield grid(actual, titles[1])
         case DocumentWitness(collections=collections, expected=expected, actual=actual):
             for name, documents in collections.items():
                 yield from _documents(name or "documents", documents)
-            yield from _documents("the golden returns", expected)
-            yield from _documents("the answer returns", actual)
+            yield from _documents(titles[0], expected)
+            yield from _documents(titles[1], actual)
     engines = [engine for engine in witness.confirmed_on if engine != "regions"]
     yield safe(f"both were run on {', '.join(engines)}" if engines else "found by evaluating both conditions", "dim")
 
