@@ -27,6 +27,7 @@ from harness.types.cases import Case, Expectation, ResultRules
 from harness.types.problems import FileProblem
 
 _URL = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+:")
+_NO_TEXT = re.compile("[\x00\ud800-\udfff]")  # reported of the cell as such
 _NOTHING: tuple[str, ...] = ()
 _Value = TypeVar("_Value")
 
@@ -80,7 +81,7 @@ class CaseReader:
         self._row = Row(0, [])
 
     def read(self, row: Row) -> tuple[Case | None, list[FileProblem]]:
-        """Read a row: the case, or `None` with at least one problem."""
+        """Read a row: the case, or `None` with its problems."""
         self._row, self._problems = row, []
         if len(row.cells) > len(self._names):
             said = (
@@ -108,7 +109,8 @@ class CaseReader:
             "weight": self._cell("weight", _weight, 1.0),
             "group": self._text("group").strip() or None,
         }
-        if self._problems or expectation is None or backend is None:
+        known = bool(case_id and nl)  # a header without one of them is reported once, not in each row
+        if self._problems or expectation is None or backend is None or not known:
             return None, self._problems
         head: dict[str, Any] = {"id": case_id.strip(), "nl": nl, "line": row.line, "backend": backend}
         return Case(**head, config=config, expectation=expectation, **facts), []
@@ -192,7 +194,9 @@ class CaseReader:
         return accept
 
     def _check_query(self, kind: ExpectationColumn, query: str, backend: str, *, column: str, label: str = "") -> None:
-        if self._check and kind.problem is not None and (said := kind.problem(query, backend)) is not None:
+        if not self._check or kind.problem is None or _NO_TEXT.search(query):
+            return
+        if (said := kind.problem(query, backend)) is not None:
             self._report(column, label + said)
 
     def _read_config(self, expectation: Expectation | None) -> Path | None:
