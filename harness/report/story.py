@@ -23,7 +23,8 @@ def story(overview: Overview) -> tuple[str, ...]:
 
 def _certainty(overview: Overview) -> str:
     low, high = overview.rate.interval.low, overview.rate.interval.high
-    text = f"With so many cases the true rate plausibly lies between {words.percent(low)} and {words.percent(high)}"
+    cases = words.count(overview.cases, "case")
+    text = f"With {cases} the true rate plausibly lies between {words.percent(low)} and {words.percent(high)}"
     if overview.detectable is None:
         return f"{text}; these are too few cases to tell two models apart."
     return (

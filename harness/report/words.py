@@ -5,10 +5,14 @@ import re
 from collections.abc import Sequence
 
 from canon.messages import TITLES
-from canon.verdict import Difference, DifferenceKind
-from harness.types.answers import Answer, MongoAnswer, NoQuery, NoQueryReason, Refusal, SqlAnswer
-from harness.types.cases import Case, Expectation, ExpectMongo, ExpectRefusal, ExpectSql
+from canon.verdict import DifferenceKind
+from harness.types.answers import NoQueryReason
+from harness.types.cases import Case
 from harness.types.outcomes import Basis, Equivalent, Exact, Failed, Grade, Judgement, NoAnswer, Refused
+from harness.types.texts import answer_text as answer_text  # noqa: PLC0414 - offered with the other words
+from harness.types.texts import differences_of as differences_of  # noqa: PLC0414 - offered with the other words
+from harness.types.texts import expected_text as expected_text  # noqa: PLC0414 - offered with the other words
+from harness.types.texts import failure_lines as failure_lines  # noqa: PLC0414 - offered with the other words
 
 MEANINGS: dict[Grade, str] = {
     "EXACT": "the golden query, byte for byte",
@@ -88,37 +92,6 @@ def p_value(p: float) -> str:
     return f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
-def expected_text(expectation: Expectation) -> str:
-    """What the golden asks for, as text."""
-    match expectation:
-        case ExpectSql(text=text, args=None) | ExpectMongo(text=text):
-            return text
-        case ExpectSql(text=text, args=args):
-            return f"{text}  -- args: {list(args or ())}"
-        case ExpectRefusal():
-            return "(a refusal: this cannot be expressed)"
-
-
-def answer_text(answer: Answer) -> str:
-    """What came back, as text."""
-    match answer:
-        case SqlAnswer(text=text, args=args):
-            return f"{text}  -- args: {list(args) if isinstance(args, tuple) else args}" if args else text
-        case MongoAnswer(text=text):
-            return text
-        case Refusal(message=message):
-            return f"(refused) {message}".strip()
-        case NoQuery(message=message, reason=reason):
-            return f"({reason.replace('_', ' ')}) {message}".strip()
-
-
-def differences_of(judgement: Judgement) -> tuple[Difference, ...]:
-    """The differences behind a failure, none for anything else."""
-    if isinstance(judgement, Failed) and judgement.evidence is not None:
-        return judgement.evidence.differences
-    return ()
-
-
 def absorbed_of(judgement: Judgement) -> tuple[str, ...]:
     """The identities that made both sides one, by name."""
     if isinstance(judgement, Equivalent) and judgement.evidence.basis in ("canonical", "proved"):
@@ -175,22 +148,6 @@ def why(judgement: Judgement) -> str:
             return "Not the same as far as can be told: neither a proof nor a counterexample was found."
         case NoAnswer(reason=reason):
             return f"No query: {REASONS[reason]}."
-
-
-def failure_lines(judgement: Judgement) -> tuple[str, ...]:
-    """What went wrong, one line each."""
-    match judgement:
-        case NoAnswer(message=message, reason=reason):
-            return (message or REASONS[reason],)
-        case Failed(evidence=None, message=message):
-            return (message or ANSWERED_INSTEAD,)
-        case Failed(evidence=evidence, message=message):
-            lines = [difference.message for difference in differences_of(judgement)]
-            if evidence is not None and evidence.basis == "undecided" and evidence.problem is not None:
-                lines.append(evidence.problem.message)
-            return tuple(lines) or (message or NOT_TOLD_APART,)
-        case _:
-            return ()
 
 
 def clip(text: str, limit: int) -> str:

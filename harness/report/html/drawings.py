@@ -124,7 +124,8 @@ def _axis(scale: _Scale, bottom: float, top: float) -> str:
 
 
 def _whisker(low: float, high: float) -> str:
-    return f'<path class="whisker" d="M{_number(low)} 5H{_number(high)}M{_number(low)} 2v6M{_number(high)} 2v6"/>'
+    line = f"M{_number(low)} 5H{_number(high)}M{_number(low)} 2v6M{_number(high)} 2v6"
+    return f'<path class="halo" d="{line}"/><path class="whisker" d="{line}"/>'
 
 
 def _svg(kind: str, width: int, height: int, parts: Iterable[str]) -> Markup:

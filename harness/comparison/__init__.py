@@ -1,0 +1,1 @@
+"""Runs side by side on the same cases: aligned, tested for noise, with every case that changed sides."""
