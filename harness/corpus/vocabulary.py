@@ -203,7 +203,7 @@ class Vocabulary(_Part):
     version: int | None = None
     timezone: str = ""
     backends: dict[str, BackendConfig] = {}
-    fields: tuple[VocabularyField, ...] = Field(min_length=1)
+    fields: tuple[VocabularyField, ...]
     defaults: Defaults = Defaults()
     policy: Policy = Policy()
     model: ModelBlock | None = None
@@ -336,8 +336,6 @@ def _said(detail: Any, source: dict[str, JsonValue]) -> tuple[str, str]:
     message = detail["msg"][0].lower() + detail["msg"][1:]
     if detail["type"] == "missing":
         message = "is required"
-    elif detail["type"] == "too_short":
-        message = "must not be empty"
     elif detail["loc"][0] not in ("model", "models"):  # those hold secrets, which no message repeats
         message = f"{message}, not {json.dumps(detail['input'], ensure_ascii=False, default=str)[:80]}"
     return where, message
@@ -345,6 +343,8 @@ def _said(detail: Any, source: dict[str, JsonValue]) -> tuple[str, str]:
 
 def _inconsistencies(vocabulary: Vocabulary) -> Iterator[tuple[str, str]]:
     """Rules of the engine that span more than one key; a config that breaks one is refused by it, one at a time."""
+    if not vocabulary.fields:
+        yield "fields", "must not be empty"
     seen: dict[str, int] = {}
     for index, field in enumerate(vocabulary.fields):
         where = f"fields[{index}] ({field.name})"
