@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import JsonValue
 
 from harness.errors import UsageError
 
@@ -19,13 +20,9 @@ def explain(
     now: Annotated[str | None, typer.Option(help="Pinned clock, ISO 8601.")] = None,
     args_a: Annotated[str | None, typer.Option(help="Bound values of A, as a JSON array or object.")] = None,
     args_b: Annotated[str | None, typer.Option(help="Bound values of B, as a JSON array or object.")] = None,
-    star: Annotated[
-        str, typer.Option(help="strict, or expand: read SELECT * as the columns of the schema.")
-    ] = "strict",
+    star: Annotated[str, typer.Option(help="strict, or expand: SELECT * is the columns of the schema.")] = "strict",
     columns: Annotated[str, typer.Option(help="any, or ordered: columns in another order differ.")] = "any",
-    no_witness: Annotated[
-        bool, typer.Option("--no-witness", help="Do not look for rows that tell them apart.")
-    ] = False,
+    no_witness: Annotated[bool, typer.Option("--no-witness", help="Look for no rows that tell them apart.")] = False,
     budget_ms: Annotated[int, typer.Option(min=1, help="Milliseconds that it may take.")] = 2000,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead.")] = False,
 ) -> None:
@@ -34,7 +31,7 @@ def explain(
     from harness.report.explanation import print_explanation
     from harness.report.terminal import console_on
 
-    line = {
+    line: dict[str, JsonValue] = {
         "a": _text(a),
         "b": _text(b),
         "dialect": dialect,
@@ -65,10 +62,11 @@ def _text(given: str) -> str:
         raise UsageError(f"{given[1:]}: {getattr(error, 'strerror', None) or error}") from error
 
 
-def _json(option: str, given: str | None) -> object:
+def _json(option: str, given: str | None) -> JsonValue:
     if given is None:
         return None
     try:
-        return json.loads(given)
+        value: JsonValue = json.loads(given)
     except ValueError as error:
         raise UsageError(f"{option} {given!r}: not JSON: {error}") from error
+    return value
