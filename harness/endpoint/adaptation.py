@@ -12,8 +12,9 @@ Body = dict[str, Any]
 _REFUSED = re.compile(
     "|".join(
         (
-            r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected|removed|deprecated",
-            r"not permitted|not allowed|not accept|not available|not implemented|no longer|only the default",
+            r"unsupported|not support|n't support|unknown|unrecogni[sz]ed|not recogni[sz]ed|unexpected",
+            r"not permitted|not allowed|not accept|not available|not implemented|no longer|removed|deprecated",
+            r"only the default",
             r"extra_forbidden|extra inputs|extra fields|cannot find field|cannot be (?:set|used)",
             r"invalid (?:parameter|argument|field)",
         )

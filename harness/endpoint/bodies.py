@@ -114,8 +114,9 @@ def read_usage(usage: Any) -> Usage:
 def read_error(payload: Any) -> ErrorBody | None:
     """Read an error in any of its shapes; `None` where the JSON says of no error.
 
-    `{"error": {…}}`, `{"error": "…"}`, `[{"error": {…}}]`, `{"errors": […]}`, the flat `{"object": "error", "message": …}`
-    (whose message may be an object), `{"detail": "…"}`, `{"detail": [{"loc", "msg"}]}`, `{"message": …}`, `{"fault": {…}}`.
+    `{"error": {…}}`, `{"error": "…"}`, `[{"error": {…}}]`, `{"errors": […]}`, `{"message": …}`, `{"fault": {…}}`,
+    `{"detail": "…"}`, `{"detail": [{"loc", "msg"}]}`, and the flat `{"object": "error", "message": …}`, whose message
+    may be an object.
     """
     if isinstance(payload, list):
         return next((found for item in payload[:20] if (found := read_error(item)) is not None), None)

@@ -52,6 +52,7 @@ class _Progress:
     streamed: bool = False
     usage: Usage = field(default_factory=Usage)
     finish: str | None = None
+    payload: dict[str, Any] | None = None
 
 
 @dataclass(slots=True)
@@ -156,7 +157,7 @@ class ModelClient:
         async with self._budget.within():
             result: Exchange | Failure = await retrying(self._try, body, progress, on_piece)
         if isinstance(result, Failure):
-            result = Exchange(self._unanswered(result, progress), streamed=progress.streamed)
+            result = Exchange(self._unanswered(result, progress), progress.payload, streamed=progress.streamed)
         log_event(
             "debug", "call ended", origin, outcome=result.chat.kind, tries=progress.tries, ms=round(progress.latency_ms)
         )
@@ -194,7 +195,7 @@ class ModelClient:
         started = await self._gate.start()
         progress.tries += 1
         progress.fresh_connection = progress.answered = False
-        progress.usage, progress.finish = Usage(), None
+        progress.usage, progress.finish, progress.payload = Usage(), None, None
         begun = time.perf_counter()
         try:
             async with asyncio.timeout(self._settings.timeout):
@@ -300,6 +301,7 @@ class ModelClient:
         if assembly is not None and not assembly.whole:
             failure = _broken("the stream ended before the reply was whole")
             return _Judged(dataclasses.replace(failure, partial=said.content))
+        progress.payload = payload
         failed = failure_of_said(said)
         return _Judged(failed if failed is not None else self._completed(said, payload, progress, asked), said.error)
 

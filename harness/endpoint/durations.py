@@ -1,4 +1,4 @@
-"""Reads how long an endpoint asks to wait: `Retry-After`, `retry-after-ms` and reset headers, in all their spellings."""
+"""Reads how long an endpoint asks to wait: `Retry-After`, `retry-after-ms` and reset headers, in every spelling."""
 
 import math
 import re

@@ -133,8 +133,8 @@ def failure_of_error(status: int, error: ErrorBody, wait: float | None) -> Failu
 def quota_is_gone(status: int | None, error: ErrorBody) -> bool:
     """Whether a 429 speaks of money that waiting does not bring back.
 
-    Told by the error's type or code. The words "exceeded your current quota" alone do not tell: Gemini says them, too, of
-    its limit per minute, beside `RESOURCE_EXHAUSTED`.
+    Told by the error's type or code. The words "exceeded your current quota" alone do not tell: Gemini says them,
+    too, of its limit per minute, beside `RESOURCE_EXHAUSTED`.
     """
     return status == 429 and bool(error.names & _QUOTA_GONE)
 

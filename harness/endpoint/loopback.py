@@ -122,7 +122,8 @@ class LoopbackServer:
         await self._task
 
     def _open(self) -> _Server:
-        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        # The protocol is named because asyncio sets TCP_NODELAY only then; without it each answer takes 40 ms more.
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((HOST, self._wanted_port))

@@ -62,7 +62,8 @@ class EndpointSettings(Frozen):
         """Settings for a base URL as a user writes it: credentials and query are taken out of it and kept apart.
 
         Args:
-            base_url: `https://host/v1`, `http://user:password@host:8000/v1`, `https://host/openai?api-version=1`; an end
+            base_url: `https://host/v1`, `http://user:password@host:8000/v1`, `https://host/openai?api-version=1`; an
+            end
                 in `/chat/completions` is borne.
             model: the model's name.
             options: the other fields.

@@ -13,12 +13,12 @@ from types import TracebackType
 from typing import Any, Self
 from urllib.parse import unquote
 
-from pydantic import JsonValue
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from harness.endpoint.completions import as_events, completion
 from harness.endpoint.loopback import LoopbackServer
 from harness.endpoint.origins import parse_origin
 from harness.endpoint.scripted.scenarios import CloseIdle, Events, Hang, Scenario, Wire
@@ -160,7 +160,7 @@ class ScriptedServer:
                 await self._send(request, send, _error(404, f"no scenario is called {name}"))
                 return
         if request.method == "GET" and path == "/v1/models":
-            models: dict[str, JsonValue] = {
+            models = {
                 "object": "list",
                 "data": [{"id": "scripted", "object": "model", "owned_by": "rung"}],
             }
@@ -221,9 +221,9 @@ class ScriptedServer:
         if response.delay_ms:
             await asyncio.sleep(response.delay_ms / 1000)
         if response.is_completion and body.get("stream"):
-            answer: Response = Response(as_events(response, body), media_type="text/event-stream")
+            answer: Response = Response(as_events(_payload(response, body)), media_type="text/event-stream")
         elif response.is_completion:
-            answer = JSONResponse(as_completion(response, body), status_code=response.status)
+            answer = JSONResponse(_payload(response, body), status_code=response.status)
         elif isinstance(response.body, str):
             answer = Response(response.body.encode("utf-8", "surrogatepass"), status_code=response.status)
         else:
@@ -270,49 +270,13 @@ def _error(status: int, message: str) -> JSONResponse:
     return JSONResponse(body, status_code=status)
 
 
-def as_completion(response: ScriptedResponse, request: dict[str, Any]) -> dict[str, JsonValue]:
-    """The completion as a `chat.completion` object."""
-    message: dict[str, JsonValue] = {"role": "assistant", "content": response.content}
-    if response.refusal is not None:
-        message["refusal"] = response.refusal
-    if response.reasoning is not None:
-        message["reasoning_content"] = response.reasoning
-    if response.tool_arguments is not None:
-        function: JsonValue = {"name": "answer", "arguments": response.tool_arguments}
-        call: JsonValue = {"id": "call_0", "type": "function", "function": function}
-        message["tool_calls"] = [call]
-    choice: JsonValue = {"index": 0, "message": message, "finish_reason": response.finish_reason}
-    body: dict[str, JsonValue] = {
-        "id": "chatcmpl-scripted",
-        "object": "chat.completion",
-        "created": 0,
-        "model": response.model or str(request.get("model", "scripted")),
-        "choices": [choice],
-    }
-    if response.usage is not None:
-        body["usage"] = response.usage
-    return body
-
-
-def as_events(response: ScriptedResponse, request: dict[str, Any]) -> bytes:
-    """The completion as a stream of `chat.completion.chunk` events, its text in pieces of 7 characters."""
-    whole = as_completion(response, request)
-    head = {"id": whole["id"], "object": "chat.completion.chunk", "created": 0, "model": whole["model"]}
-    deltas: list[dict[str, JsonValue]] = [{"role": "assistant", "content": ""}]
-    if response.reasoning is not None:
-        deltas.append({"reasoning_content": response.reasoning})
-    if response.refusal is not None:
-        deltas.append({"refusal": response.refusal})
-    if isinstance(response.content, str):
-        deltas += [{"content": response.content[at : at + 7]} for at in range(0, len(response.content), 7)]
-    if response.tool_arguments is not None:
-        function: JsonValue = {"name": "answer", "arguments": response.tool_arguments}
-        deltas.append({"tool_calls": [{"index": 0, "id": "call_0", "type": "function", "function": function}]})
-    finishes: list[tuple[dict[str, JsonValue], str | None]] = [*((delta, None) for delta in deltas)]
-    finishes.append(({}, response.finish_reason))
-    chunks: list[dict[str, JsonValue]] = [
-        {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} for delta, finish in finishes
-    ]
-    if response.usage is not None:
-        chunks.append({**head, "choices": [], "usage": response.usage})
-    return b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks) + b"data: [DONE]\n\n"
+def _payload(response: ScriptedResponse, request: dict[str, Any]) -> dict[str, Any]:
+    return completion(
+        response.model or str(request.get("model", "scripted")),
+        response.content,
+        finish=response.finish_reason,
+        refusal=response.refusal,
+        reasoning=response.reasoning,
+        tool_arguments=response.tool_arguments,
+        usage=response.usage,
+    )
