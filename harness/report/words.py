@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from canon.messages import TITLES
 from canon.verdict import DifferenceKind
+from harness.statistics import Interval
 from harness.types.answers import NoQueryReason
 from harness.types.cases import Case
 from harness.types.outcomes import Basis, Equivalent, Exact, Failed, Grade, Judgement, NoAnswer, Refused
@@ -63,6 +64,11 @@ def percent(share: float, digits: int = 0) -> str:
     if float(shown) == 0 and value > 0:
         return f"{value:.{digits + 1}f} %" if digits < 2 else f"> {shown} %"
     return f"{shown} %"
+
+
+def interval(limits: Interval) -> str:
+    """The limits of a rate, as `80 % to 99 %`."""
+    return f"{percent(limits.low)} to {percent(limits.high)}"
 
 
 def points(difference: float) -> str:
@@ -169,7 +175,7 @@ def cluster_of(case: Case) -> str:
 
 
 def listed(items: Sequence[str], limit: int = 5) -> str:
-    """`a, b, c and 4 more`."""
-    if len(items) <= limit:
-        return ", ".join(items)
-    return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"
+    """`a, b and c`, or `a, b, c and 4 more`."""
+    if len(items) > limit:
+        return f"{', '.join(items[:limit])} and {len(items) - limit:,} more"
+    return " and ".join(part for part in (", ".join(items[:-1]), *items[-1:]) if part)

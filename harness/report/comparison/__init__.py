@@ -1,0 +1,1 @@
+"""What people read of a comparison of runs: terminal, Markdown, HTML, JSON."""
