@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -106,8 +107,9 @@ class _Conversation:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._tell())
             listening = asyncio.gather(self._listen_output(), self._listen_errors())
+            ended: set[asyncio.Future[Any]] = {listening, tasks.create_task(self._process.wait())}
             try:
-                await asyncio.wait({listening, tasks.create_task(self._process.wait())}, return_when="FIRST_COMPLETED")
+                await asyncio.wait(ended, return_when="FIRST_COMPLETED")
                 if not listening.done():
                     await asyncio.wait({listening}, timeout=_GRACE_S)
                     self._kill_group()

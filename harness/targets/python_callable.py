@@ -5,6 +5,7 @@ is taken as a query in the case's own language.
 """
 
 import asyncio
+import hashlib
 import importlib
 import inspect
 import json
@@ -67,14 +68,11 @@ class PythonTarget:
         self._function = function
         self._label = label
         self._timeout_s = timeout_s
+        self._source = _digest_of(function)
 
     def facts(self, case: Case) -> Mapping[str, JsonValue]:
-        """The function's name; its source, where Python can show it, so that a changed function is asked again."""
-        try:
-            source = inspect.getsource(self._function)
-        except (OSError, TypeError):
-            source = ""
-        return {"function": self._label, "source": source}
+        """The function's name and a digest of its source, so that a changed function is asked again."""
+        return {"function": self._label, "source": self._source}
 
     async def answer(self, case: Case, *, now: datetime, repeat: int) -> Reply:
         """Call the function once."""
@@ -98,6 +96,13 @@ class PythonTarget:
             return await self._function(request)
         value = await asyncio.to_thread(self._function, request)
         return await value if inspect.isawaitable(value) else value
+
+
+def _digest_of(function: Answering) -> str | None:
+    try:
+        return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
+    except (OSError, TypeError):  # Python cannot show the source of everything that can be called
+        return None
 
 
 def _reply(value: object, case: Case, latency_ms: float) -> Reply:
