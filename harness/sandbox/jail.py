@@ -200,13 +200,16 @@ class Jail:
         self._uid = uid if os.geteuid() == 0 else None
         self.landlock_abi = max(0, self._libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1))
 
-    def lock(self, limits: Limits, parent: int, keep: tuple[int, ...]) -> tuple[Layer, ...]:
+    def lock(
+        self, limits: Limits, parent: int, keep: tuple[int, ...], *, follow_parent: bool = True
+    ) -> tuple[Layer, ...]:
         """Put every layer up; after this the process can compute, write to `keep`, and end.
 
         Args:
             limits: what the kernel holds it to.
             parent: process id of the parent, which must still be there.
             keep: the file descriptors that stay open.
+            follow_parent: die with the thread that forked this process (no good where that thread may end first).
 
         Returns:
             The layers that stand. Only `landlock` and `user` may be missing.
@@ -218,11 +221,13 @@ class Jail:
         self._close_files(keep)
         if self._uid is not None and self._become(self._uid):
             layers.append("user")
-        self._call("the death signal", self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
-        if os.getppid() != parent:
-            raise JailError("the parent is gone")
+        if follow_parent:
+            self._call("the death signal", self._libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+            if os.getppid() != parent:
+                raise JailError("the parent is gone")
+            layers.append("death_signal")
         self._call("dumpable", self._libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
-        layers += ["death_signal", "not_dumpable"]
+        layers.append("not_dumpable")
         self._limit(limits)
         layers.append("rlimits")
         self._call("no_new_privs", self._libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
