@@ -22,6 +22,8 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("grade", "harness.cli.grade:grade", "Grade answers that exist already; calls no model."),
     Entry("pairs", "harness.cli.pairs:pairs", "Decide for pairs of queries in a file whether they mean the same."),
     Entry("explain", "harness.cli.explain:explain", "Say whether two queries mean the same, and why."),
+    Entry("compare", "harness.cli.compare:compare_runs", "Runs side by side: which is better, and is that noise?"),
+    Entry("report", "harness.cli.report:report", "Write the reports of a run anew: HTML, Markdown, JUnit, tables."),
     Entry("init", "harness.cli.init:init", "Write a starter golden file and rung.toml."),
 )
 """In the order of the overview. `place` is `module:function`, `summary` at most 62 characters."""

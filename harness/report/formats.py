@@ -12,6 +12,9 @@ REPORTERS: Mapping[str, str] = MappingProxyType(
     {
         ".csv": "harness.report.tables:CsvReporter",
         ".jsonl": "harness.report.tables:JsonLinesReporter",
+        ".html": "harness.report.html:HtmlReporter",
+        ".md": "harness.report.markdown:MarkdownReporter",
+        ".xml": "harness.report.junit:JUnitReporter",
     }
 )
 """From an extension to `module:class`; the module is imported when a file of that kind is written."""

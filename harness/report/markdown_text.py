@@ -4,15 +4,22 @@ import re
 
 from harness.report import words
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+!|~$@:-])")
-_MEANS_SOMETHING = re.compile(r"[^\w\s.,;=/%'()]", re.ASCII)
+_SPECIAL = re.compile(r"([\\`*_\[\]#|~$@]|:(?=[\w/])|\A(?:[-+>=]|\d+(?=[.)])))")
+"""What Markdown reads as its own: marks of emphasis, links, cells and mentions, and what starts a list in a line."""
+
+_MEANS_SOMETHING = re.compile(r"[\\`*_\[\]#|~$@<>&]|:(?=[\w/])")
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 def inline(text: str, limit: int = 300) -> str:
     """Text in a line or a table cell: one line, clipped, every character that means something escaped."""
     plain = _CONTROL.sub("\ufffd", words.one_line(text, limit))
-    return _SPECIAL.sub(r"\\\1", plain).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    escaped = plain.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _SPECIAL.sub(_escape, escaped)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return f"\\{found[0]}" if not found[0].isdigit() else f"{found[0]}\\"
 
 
 def code(text: str, limit: int = 300) -> str:

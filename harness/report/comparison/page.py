@@ -45,6 +45,7 @@ class CaseView(NamedTuple):
     tags: tuple[str, ...]
     flips: str
     worst: Grade
+    trouble: str
     answers: tuple[AnswerView, ...]
 
 
@@ -133,6 +134,7 @@ def _view(comparison: RunComparison, case: ComparedCase, limit: int) -> CaseView
         tags=case.tags,
         flips=" ".join(flips),
         worst=max((side.grade for side in case.sides), key=LADDER.index),
+        trouble=next((words.one_line(side.lines[0], 160) for side in case.sides if side.lines), ""),
         answers=tuple(
             AnswerView(
                 label=words.clip(label, 80),
