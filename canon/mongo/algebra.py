@@ -9,7 +9,8 @@ A term is a tuple whose first member says its kind:
 * `("rec", (("name", term), …))`: an object literal;  `("arr", (term, …))`: an array literal;
 * `("missing",)`: no value (`$$REMOVE`, an excluded field).
 
-Pipelines add `("pick", term, paths)` and `("drop", term, paths)`: a subdocument reduced to some paths, or without them.
+Pipelines add `("slot", name)`, a value that a stage has made; `("get", term, "a.b")`, the value at a path below a term; and
+`("pick", term, paths)` and `("drop", term, paths)`, a subdocument reduced to some paths, or without them.
 """
 
 from collections.abc import Callable, Iterator
@@ -125,7 +126,7 @@ def rebuilt(term: Expression, change: Callable[[Expression], Expression]) -> Exp
             return ("arr", tuple(change(part) for part in term[1]))
         case "rec":
             return ("rec", tuple((name, change(part)) for name, part in term[1]))
-        case "pick" | "drop":
+        case "pick" | "drop" | "get":
             return (term[0], change(term[1]), term[2])
         case _:
             return term
@@ -141,7 +142,7 @@ def parts_of(term: Expression) -> Iterator[Expression]:
             inner = term[1]
         case "rec":
             inner = tuple(part for _, part in term[1])
-        case "pick" | "drop":
+        case "pick" | "drop" | "get":
             inner = (term[1],)
         case _:
             inner = ()
@@ -168,6 +169,10 @@ def show(term: Expression) -> str:
             return f"$${term[1]}"
         case "missing":
             return "$$REMOVE"
+        case "slot":
+            return str(term[1])
+        case "get":
+            return f"{show(term[1])}→{term[2]}"
         case "op":
             return f"{term[1]}({', '.join(map(show, term[2]))})"
         case "arr":

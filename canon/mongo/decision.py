@@ -206,7 +206,11 @@ class Modelling:
         """A signature without what belongs to the inner filters of this node's `$elemMatch`."""
         mask = self.inner_masks.get(node.path)
         if mask is None:
-            own = [(*atom.scope, atom.key) for atom in node.atoms if atom.operator == "document" and isinstance(atom, _Scoped)]
+            own = [
+                (*atom.scope, atom.key)
+                for atom in node.atoms
+                if atom.operator == "document" and isinstance(atom, _Scoped)
+            ]
             mask = 0
             for (scope, _), bit in self.bits.items():
                 if any(scope[: len(outer)] == outer for outer in own):
@@ -353,9 +357,7 @@ class Modelling:
             reached[-1] = [elements[0]]
         return reached
 
-    def padded(
-        self, node: Node, unions: dict[int, list[object]], compared: list[list[object]]
-    ) -> list[list[object]]:
+    def padded(self, node: Node, unions: dict[int, list[object]], compared: list[list[object]]) -> list[list[object]]:
         """The arrays in each length that `$size` asks for and one that it does not, none by chance equal to one compared with."""
         sizes = {atom.argument for atom in node.atoms if atom.operator == "$size" and isinstance(atom.argument, int)}
         if sizes and max(sizes) > 40:
@@ -513,7 +515,9 @@ class Comparison:
             for atom in atoms:
                 places[atom.key] = (axis, modelling.bits[((), atom.key)])
         roots = list(own)
-        return Comparison(left, right, roots, values, list(free.values()), places, complete, numeric, _assumptions(own, fields))
+        return Comparison(
+            left, right, roots, values, list(free.values()), places, complete, numeric, _assumptions(own, fields)
+        )
 
     def solve(self, limit: int, deadline: float, witnesses: bool) -> Same | Distinct | Unclear:
         """Look for a document, then for a proof."""
@@ -525,7 +529,9 @@ class Comparison:
             if not abstract and not self.free and isinstance(found, regions.Agreement):
                 return self.agreed(found)
         if self.numeric:
-            return Unclear("no document was found that tells them apart, and a path with a number has too many readings to try")
+            return Unclear(
+                "no document was found that tells them apart, and a path with a number has too many readings to try"
+            )
         if len(self.free) > _MOST_FREE:
             return Unclear("there are too many conditions that only a server can evaluate")
         axes = [

@@ -5,6 +5,7 @@ from collections.abc import Hashable
 from canon.logic import forms
 from canon.mongo.display import atom_text, form_text
 from canon.mongo.filters import Atom, Form, Literal
+from canon.mongo.pipelines import Plan, Stage
 from canon.mongo.values import bracket
 from canon.verdict import Difference, DifferenceKind
 
@@ -27,9 +28,12 @@ def filter_differences(expected: Form, actual: Form, where: str) -> tuple[Differ
             extra.remove(partner)
             found.append(_paired(want, partner, where))
     found += [
-        Difference(kind="missing_predicate", where=where, expected=form_text(part), field=_field(part)) for part in missing
+        Difference(kind="missing_predicate", where=where, expected=form_text(part), field=_field(part))
+        for part in missing
     ]
-    found += [Difference(kind="extra_predicate", where=where, actual=form_text(part), field=_field(part)) for part in extra]
+    found += [
+        Difference(kind="extra_predicate", where=where, actual=form_text(part), field=_field(part)) for part in extra
+    ]
     if not found:
         found = [
             Difference(kind="boolean_structure", where=where, expected=form_text(expected), actual=form_text(actual))
@@ -120,3 +124,103 @@ def _operators(form: Form) -> frozenset[tuple[str, bool]]:
     if isinstance(form, forms.Junction):
         return frozenset().union(*(_operators(part) for part in form.parts))
     return frozenset()
+
+
+# -- plans ------------------------------------------------------------------------------------------------------------
+
+_KINDS: dict[str, DifferenceKind] = {
+    "sort": "sort_key",
+    "window": "limit",
+    "unwind": "pipeline_stage",
+    "group": "grouping",
+    "lookup": "join_condition",
+    "shape": "projection",
+    "opaque": "pipeline_stage",
+}
+
+
+def plan_differences(expected: Plan, actual: Plan) -> tuple[Difference, ...]:
+    """The differences of two plans, stage by stage."""
+    found: list[Difference] = []
+    one, two = _by_kind(expected), _by_kind(actual)
+    for kind in dict.fromkeys([*one, *two]):
+        wanted, given = one.get(kind, []), two.get(kind, [])
+        for place in range(max(len(wanted), len(given))):
+            want = wanted[place] if place < len(wanted) else None
+            other = given[place] if place < len(given) else None
+            if (want.shown if want else None) != (other.shown if other else None):
+                found.extend(_stage_differences(kind, want, other))
+    found.extend(_shape_differences(expected, actual))
+    if not found and expected.key != actual.key:
+        found.append(Difference(kind="pipeline_stage", where="pipeline", expected=expected.key, actual=actual.key))
+    return tuple(found[:_MOST])
+
+
+def _by_kind(plan: Plan) -> dict[str, list[Stage]]:
+    found: dict[str, list[Stage]] = {}
+    grouped = False
+    for stage in plan.stages:
+        kind = stage.kind if stage.kind != "match" or not grouped else "having"
+        grouped = grouped or stage.kind == "group"
+        found.setdefault(kind, []).append(stage)
+    return found
+
+
+def _stage_differences(kind: str, want: Stage | None, other: Stage | None) -> list[Difference]:
+    if kind in ("match", "having"):
+        one = want.form if want else forms.TRUE
+        two = other.form if other else forms.TRUE
+        where = "filter" if kind == "match" else "$match after $group"
+        found = list(filter_differences(one, two, where))
+        if kind == "having":
+            return [
+                Difference(kind="having", where=where, expected=part.expected, actual=part.actual, field=part.field)
+                for part in found
+            ]
+        return found
+    if kind == "window":
+        return _window_differences(want, other)
+    if kind == "sort" and want is not None and other is not None:
+        return [_sort_difference(want.text, other.text)]
+    if kind == "group" and want is not None and other is not None and want.text == other.text:
+        return [
+            Difference(
+                kind="aggregate",
+                where="$group",
+                expected=", ".join(sorted(set(want.made) - set(other.made))).replace("#", "") or None,
+                actual=", ".join(sorted(set(other.made) - set(want.made))).replace("#", "") or None,
+            )
+        ]
+    return [
+        Difference(
+            kind=_KINDS[kind],
+            where=f"${kind}" if kind not in ("opaque", "shape") else "pipeline",
+            expected=want.shown if want else None,
+            actual=other.shown if other else None,
+        )
+    ]
+
+
+def _window_differences(want: Stage | None, other: Stage | None) -> list[Difference]:
+    found: list[Difference] = []
+    one = (want.skip, want.limit) if want else (0, None)
+    two = (other.skip, other.limit) if other else (0, None)
+    if one[1] != two[1]:
+        shown = [str(value) if value is not None else None for value in (one[1], two[1])]
+        found.append(Difference(kind="limit", where="limit", expected=shown[0], actual=shown[1]))
+    if one[0] != two[0]:
+        shown = [str(value) if value else None for value in (one[0], two[0])]
+        found.append(Difference(kind="offset", where="skip", expected=shown[0], actual=shown[1]))
+    return found
+
+
+def _sort_difference(want: str, other: str) -> Difference:
+    names = [[key.rsplit(" ", 1)[0] for key in shown.split(", ")] for shown in (want, other)]
+    kind: DifferenceKind = "sort_direction" if names[0] == names[1] else "sort_key"
+    return Difference(kind=kind, where="sort", expected=want, actual=other)
+
+
+def _shape_differences(expected: Plan, actual: Plan) -> list[Difference]:
+    if expected.output == actual.output:
+        return []
+    return [Difference(kind="projection", where="result", expected=expected.output, actual=actual.output)]

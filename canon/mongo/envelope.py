@@ -276,7 +276,9 @@ def _query_of(value: object) -> MongoQuery:
         return _of_document(value)
     if isinstance(value, list):
         return MongoQuery("aggregate", pipeline=_stages(value), keys=frozenset({"pipeline"}))
-    raise ReadError("unparseable", f"{str(value)[:60]!r} is neither a filter, an envelope, a pipeline nor a shell command")
+    raise ReadError(
+        "unparseable", f"{str(value)[:60]!r} is neither a filter, an envelope, a pipeline nor a shell command"
+    )
 
 
 # -- envelopes --------------------------------------------------------------------------------------------------------
@@ -446,7 +448,9 @@ def _stages(value: list[object]) -> tuple[Document, ...]:
     stages: list[Document] = []
     for place, stage in enumerate(value):
         if not isinstance(stage, dict) or len(stage) != 1 or not next(iter(stage)).startswith("$"):
-            raise ReadError("unparseable", f"stage {place + 1} of the pipeline is no document with one $stage: {stage!r:.80}")
+            raise ReadError(
+                "unparseable", f"stage {place + 1} of the pipeline is no document with one $stage: {stage!r:.80}"
+            )
         stages.append(stage)
     return tuple(stages)
 
@@ -558,7 +562,9 @@ def _find_arguments(call: Call, args: list[object], found: dict[str, object]) ->
         found["projection"] = second
     if len(args) > 2 and isinstance(args[2], dict):
         found |= {key: item for key, item in args[2].items() if key in ENVELOPE_KEYS}
-    found |= {key: item for key, item in call.named.items() if key in ("projection", "sort", "skip", "limit", "collation")}
+    found |= {
+        key: item for key, item in call.named.items() if key in ("projection", "sort", "skip", "limit", "collation")
+    }
 
 
 def _shaped_like_options(second: Document) -> bool:

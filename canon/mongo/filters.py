@@ -379,7 +379,11 @@ def simplified(kind: str, parts: list[Form], trace: Trace) -> Form:
         form = _joined("or", parts)
     if not isinstance(form, forms.Junction):
         if len(parts) > 1:
-            trace.note("duplicate_clause" if isinstance(form, Literal) and all(part == form for part in parts) else "absorption")
+            trace.note(
+                "duplicate_clause"
+                if isinstance(form, Literal) and all(part == form for part in parts)
+                else "absorption"
+            )
         return form
     if form.kind != kind:
         trace.note("absorption")
@@ -556,5 +560,3 @@ def read_filter(condition: Document, fields: Mapping[str, Field] | None = None) 
     reader = Reader(fields or {}, Trace())
     form = reader.filter(condition)
     return FilterForm(form, frozenset(reader.trace.used), tuple(reader.trace.sequence), reader.coerced)
-
-

@@ -308,7 +308,8 @@ def _ordered(key: str) -> Callable[[object, object], bool]:
 def _in(argument: object, value: object) -> bool:
     """`$in`: equal to one member, or matched by a member that is a regular expression."""
     return any(
-        _regex(member, value) if isinstance(member, Regex) else _eq(member, value) for member in _listed("$in", argument)
+        _regex(member, value) if isinstance(member, Regex) else _eq(member, value)
+        for member in _listed("$in", argument)
     )
 
 
@@ -455,7 +456,9 @@ def search(pattern: "Regex[str]", subject: str) -> bool:
         raise ReadError("unsupported", f"the regular expression /{source[:40]}/ is not evaluated without a server")
     letters = flag_letters(pattern)
     if set(letters) - set("ims") or len(re.findall(r"[*+}]", source)) > 4:
-        raise ReadError("unsupported", f"the regular expression /{source[:40]}/{letters} is not evaluated without a server")
+        raise ReadError(
+            "unsupported", f"the regular expression /{source[:40]}/{letters} is not evaluated without a server"
+        )
     flags = re.ASCII
     for letter, bit in (("i", re.I), ("m", re.M), ("s", re.S)):
         flags |= bit if letter in letters else 0
@@ -464,7 +467,9 @@ def search(pattern: "Regex[str]", subject: str) -> bool:
     try:
         return re.search(source, subject, flags) is not None
     except (re.error, RecursionError, OverflowError) as error:
-        raise ReadError("unsupported", f"the regular expression /{source[:40]}/ is not readable here: {error}") from None
+        raise ReadError(
+            "unsupported", f"the regular expression /{source[:40]}/ is not readable here: {error}"
+        ) from None
 
 
 def element_match_form(argument: object) -> bool:

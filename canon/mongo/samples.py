@@ -80,10 +80,7 @@ def sample(atoms: Sequence[Atom], declared: Field) -> Sampling:
     nested = _expression_literals(atoms)
     literals += nested
     for operator in ("$gt", "$gte", "$lt", "$lte"):
-        if any(
-            atom.operator == operator and bracket(atom.argument) in _UNCUT
-            for atom in leaves
-        ):
+        if any(atom.operator == operator and bracket(atom.argument) in _UNCUT for atom in leaves):
             sampling.complete = False
     if any(atom.operator == "$type" and _UNSAMPLED & set(atom.argument) for atom in leaves):  # type: ignore[call-overload]
         sampling.complete = False
@@ -158,7 +155,9 @@ def _exotic(literals: list[object]) -> list[object]:
 
 def _numbers(own: list[object], leaves: list[Atom], kind: FieldType, sampling: Sampling) -> list[object]:
     mods = [atom for atom in leaves if atom.operator == "$mod"]
-    typed = any(atom.operator == "$type" and set(atom.argument) & {"int", "long", "double", "decimal"} for atom in leaves)  # type: ignore[call-overload]
+    typed = any(
+        atom.operator == "$type" and set(atom.argument) & {"int", "long", "double", "decimal"} for atom in leaves
+    )  # type: ignore[call-overload]
     exact: list[int | float | Decimal] = []
     for item in own:
         plain = number(item)
@@ -295,7 +294,9 @@ def _evaluable(values: list[object], patterns: dict[str, Atom]) -> list[object]:
 def _known(value: str, patterns: dict[str, Atom]) -> frozenset[str] | None:
     try:
         return frozenset(
-            key for key, atom in patterns.items() if isinstance(atom.argument, Regex) and matching.search(atom.argument, value)
+            key
+            for key, atom in patterns.items()
+            if isinstance(atom.argument, Regex) and matching.search(atom.argument, value)
         )
     except ReadError:
         return None
@@ -407,5 +408,3 @@ def is_abstract(value: object) -> bool:
     if isinstance(value, dict):
         return any(is_abstract(item) for item in value.values())
     return isinstance(value, list) and any(is_abstract(item) for item in value)
-
-
