@@ -183,6 +183,20 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
+def slice_test(passed: int, total: int, passed_elsewhere: int, total_elsewhere: int) -> float:
+    """Two-sided p-value that a slice of the cases passes at another rate than the rest: Fisher's exact test.
+
+    Given both margins of the 2 x 2 table, the number of passes in the slice is hypergeometric; p is the sum over all
+    tables no likelier than the observed one. One test a slice needs `holm` over the slices.
+
+    Source: R. A. Fisher, JRSS 85 (1922) 87-94.
+    """
+    from scipy.stats import fisher_exact
+
+    table = [[passed, total - passed], [passed_elsewhere, total_elsewhere - passed_elsewhere]]
+    return float(fisher_exact(table).pvalue)
+
+
 def pass_at_k(attempts: int, passed: int, k: int) -> float:
     """Chance that at least one of `k` attempts passes, unbiased: 1 - C(n-c, k)/C(n, k).
 
