@@ -7,7 +7,9 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from harness.witness.conditions import Place
 from harness.witness.database import Relation, Rows, Value
+from harness.witness.demands import literal
 from harness.witness.engines import SqliteEngine, quoted
 
 
@@ -18,6 +20,7 @@ class Checks:
     """
 
     def __init__(self, tables: Sequence[Relation], dialect: str, deadline: float) -> None:
+        self.tables = tables
         self.conditions = {
             relation.name: [_translated(text, dialect) for text in relation.table.checks]
             for relation in tables
@@ -29,6 +32,22 @@ class Checks:
             for relation in tables
             if relation.name in self.conditions
         }
+
+    def constants(self) -> dict[Place, list[Value]]:
+        """The constants that the conditions name, by the columns that they are about."""
+        found: dict[Place, list[Value]] = {}
+        for relation in self.tables:
+            for condition in self.conditions.get(relation.name, ()):
+                try:
+                    tree = sqlglot.parse_one(condition, dialect="sqlite")
+                except SqlglotError:
+                    continue
+                values = [value for node in tree.find_all(exp.Literal, exp.Neg) if (value := literal(node)) is not None]
+                for column in tree.find_all(exp.Column):
+                    index = relation.positions.get(column.name.lower())
+                    if index is not None:
+                        found.setdefault(Place(relation.name, index), []).extend(values)
+        return found
 
     def allow(self, relation: Relation, index: int, value: Value) -> bool:
         """Whether the conditions on this column alone admit the value."""

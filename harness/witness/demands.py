@@ -120,7 +120,7 @@ class _Reader:
     def _limits(self, node: exp.Expression) -> None:
         for key in ("limit", "offset"):
             clause = node.args.get(key)
-            number = _literal(clause.args.get("expression") or clause.args.get("count")) if clause is not None else None
+            number = literal(clause.args.get("expression") or clause.args.get("count")) if clause is not None else None
             if isinstance(number, int) and not isinstance(number, bool):
                 self.demands.counts.append(number)
 
@@ -226,7 +226,7 @@ class _Reader:
         group = node.args.get("group")
         groups: list[Spot] = []
         for item in group.expressions if group is not None else ():
-            position = _literal(item)
+            position = literal(item)
             if isinstance(position, int) and 0 < position <= len(node.expressions):
                 item = node.expressions[position - 1].unalias()
             groups += self._spots(item, scope)
@@ -237,8 +237,8 @@ class _Reader:
             for comparison in having.find_all(*_OPERATORS, exp.Between):
                 counts += [
                     int(value)
-                    for literal in comparison.find_all(exp.Literal)
-                    if isinstance(value := _literal(literal), int | float) and 0 <= value <= 1_000_000
+                    for constant in comparison.find_all(exp.Literal)
+                    if isinstance(value := literal(constant), int | float) and 0 <= value <= 1_000_000
                 ]
         return tuple(groups), tuple(counts)
 
@@ -308,7 +308,7 @@ class _Reader:
             node = node.this
         if isinstance(node, exp.Column) and not node.table and isinstance(node.this, exp.Identifier):
             return node.name if node.this.quoted and self._lookup(node, scope) is None else None
-        return _literal(node)
+        return literal(node)
 
     def condition(
         self, node: exp.Expression, scope: Scope, ctes: Mapping[str, exp.Expression], depth: int
@@ -437,12 +437,12 @@ class _Reader:
         if isinstance(item, _DATE_USES) or (isinstance(item, exp.Anonymous) and item.name.upper() in _DATE_NAMES):
             self.demands.dated.update(spot.place for spot in self._spots(item, scope))
             self.demands.steps += [
-                int(number) for literal in item.find_all(exp.Literal) if (number := _days(literal)) is not None
+                number for part in item.find_all(exp.Literal) if (number := _days(part)) is not None
             ]
         if isinstance(item, exp.Length):
             for spot in self._spots(item, scope):
-                literal = next((_literal(x) for x in item.parent.find_all(exp.Literal)), None) if item.parent else None
-                self.demands.examples.setdefault(spot.place, []).extend(length_words(literal))
+                size = next((literal(x) for x in item.parent.find_all(exp.Literal)), None) if item.parent else None
+                self.demands.examples.setdefault(spot.place, []).extend(length_words(size))
         if isinstance(item, exp.Func) and not isinstance(item, exp.Connector | exp.Predicate):
             texts = [part.name for part in item.args.values() if isinstance(part, exp.Literal) and part.is_string]
             spots = [spot for spot in self._spots(item, scope) if texts]
@@ -455,7 +455,7 @@ class _Reader:
         constants = [self._value(side, scope) for side in sides]
         spots = [spot for group in by_side for spot in group]
         self._note_constants(spots, [value for value in constants if value is not None])
-        inner = [_literal(literal) for side in sides for literal in _shallow(side) if isinstance(literal, exp.Literal)]
+        inner = [literal(part) for side in sides for part in _shallow(side) if isinstance(part, exp.Literal)]
         self._note_constants(spots, inner)
         for index, group in enumerate(by_side):
             for later in by_side[index + 1 :]:
@@ -499,13 +499,13 @@ def _shallow(node: exp.Expression) -> Iterator[exp.Expression]:
             pending += list(item.iter_expressions(reverse=True))
 
 
-def _literal(node: object) -> Value:
+def literal(node: object) -> Value:
     """The constant that a node is, `None` where it is none."""
     match node:
         case exp.Paren() | exp.Cast() | exp.TsOrDsToDate() | exp.TsOrDsToTimestamp() | exp.Date():
-            return _literal(node.this)
+            return literal(node.this)
         case exp.Neg():
-            inner = _literal(node.this)
+            inner = literal(node.this)
             return -inner if isinstance(inner, int | float) else None
         case exp.Boolean():
             return bool(node.this)
@@ -522,8 +522,8 @@ def _literal(node: object) -> Value:
     return None
 
 
-def _days(literal: exp.Literal) -> int | None:
-    value = _literal(literal)
+def _days(constant: exp.Literal) -> int | None:
+    value = literal(constant)
     if isinstance(value, str):
         digits = "".join(c for c in value if c.isdigit())
         return int(digits) if 0 < len(digits) <= 3 else None

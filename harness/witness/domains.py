@@ -54,6 +54,8 @@ def domains_of(
     tables: Iterable[Relation],
     allowed: Callable[[Relation, int, Value], bool],
     fixture: Mapping[Place, tuple[Value, ...]],
+    declared: Mapping[Place, list[Value]],
+    folds: bool = False,
 ) -> tuple[dict[Place, Domain], dict[Place, Place]]:
     """Gather a domain for every column of the tables; columns that are compared share their values.
 
@@ -63,6 +65,8 @@ def domains_of(
         tables: the tables that may hold rows.
         allowed: whether a CHECK condition lets a column hold a value.
         fixture: values that the columns hold in the user's fixture.
+        declared: constants that CHECK conditions name.
+        folds: texts that differ in case or trailing blanks only are equal, and must not meet.
 
     Returns:
         The domain of each column, and for each column the one that stands for all those it is compared with.
@@ -78,9 +82,17 @@ def domains_of(
             place = Place(relation.name, index)
             raw = [*shared.get(classes.get(place, place), ()), *fixture.get(place, ())[:6]]
             kind = kind_of(column, place, demands)
-            domain = _domain(column, kind, raw, demands)
+            domain = _with_declared(_domain(column, kind, raw, demands), declared.get(place, []), kind, column)
+            domain = _apart(domain) if folds else domain
+            if column.type == "integer" and index in _identifying(relation):
+                # A negative number identifies nothing in practice; a reader would not believe the witness.
+                domain = _kept(domain, lambda value: not (isinstance(value, int) and value < 0))
             found[place] = _kept(domain, lambda v, r=relation, i=index: allowed(r, i, v))  # type: ignore[misc]
     return found, classes
+
+
+def _identifying(relation: Relation) -> set[int]:
+    return {i for key in relation.keys for i in key} | {i for ref in relation.references for i in ref.columns}
 
 
 def kind_of(column: Column, place: Place, demands: Demands) -> str:
@@ -139,6 +151,28 @@ def _domain(column: Column, kind: str, raw: list[Value], demands: Demands) -> Do
         tuple(_distinct(v for item in near for v in fitting(item, kind, column)))[:MAX_POOL],
         tuple(_distinct(v for item in plain for v in fitting(item, kind, column))),
     )
+
+
+def _apart(domain: Domain) -> Domain:
+    """The domain without a second form of a text that a folding collation holds equal to the first."""
+    seen: set[Value] = set()
+    parts: list[tuple[Value, ...]] = []
+    for part in (domain.named, domain.near, domain.plain):
+        kept: list[Value] = []
+        for value in part:
+            form = value.casefold().rstrip() if isinstance(value, str) else value
+            if form not in seen:
+                seen.add(form)
+                kept.append(value)
+        parts.append(tuple(kept))
+    return Domain(*parts)
+
+
+def _with_declared(domain: Domain, constants: list[Value], kind: str, column: Column) -> Domain:
+    """The domain, its plain values led by those that the schema itself names and their neighbours."""
+    named = [value for item in constants for value in fitting(item, kind, column)]
+    near = [value for item in named for raw in _neighbours(item, kind) for value in fitting(raw, kind, column)]
+    return Domain(domain.named, domain.near, tuple(_distinct((*named, *domain.plain, *near))))
 
 
 def _kept(domain: Domain, allowed: Callable[[Value], bool]) -> Domain:
@@ -263,10 +297,14 @@ def _near_dates(value: str, day: str, kind: str) -> list[Value]:
     return [*days, *times]
 
 
+def _around(step: int) -> tuple[int, ...]:
+    return (step, step - 1, step + 1, -step, 1 - step, -step - 1)
+
+
 def _dates(named: list[Value], kind: str, steps: list[int]) -> list[Value]:
     anchors = [date.fromisoformat(found) for value in named if (found := _as_date(value)) is not None][:3]
     anchors = anchors or [BASE_DATE]
-    wanted = [0, 1, -1, 2, *(offset for step in dict.fromkeys(steps[:4]) for offset in (step, step - 1, step + 1))]
+    wanted = [0, 1, -1, 2, *(offset for step in dict.fromkeys(steps[:4]) for offset in _around(step))]
     days: list[date] = []
     for anchor in anchors:
         for offset in wanted:

@@ -71,6 +71,7 @@ class SqliteEngine:
         deadline: float,
         *,
         functions: Functions | None = None,
+        aggregates: Mapping[str, type] | None = None,
         folding: bool = False,
         strict_like: bool = False,
     ) -> None:
@@ -84,6 +85,8 @@ class SqliteEngine:
             self.connection.execute("PRAGMA case_sensitive_like = ON")
         for name, (arity, function) in (functions or {}).items():
             self.connection.create_function(name, arity, function, deterministic=True)
+        for name, aggregate in (aggregates or {}).items():
+            self.connection.create_aggregate(name, -1, aggregate)
         self.connection.create_function(SHUFFLE, 0, self.random.random)
         self.inserts: dict[str, str] = {}
         for relation in tables:

@@ -1,24 +1,26 @@
 """How a pair of queries is run: parsed, its constants bound, its clock pinned, put into the words of an engine."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
 
 import sqlglot
 from pydantic import JsonValue
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
 
 from canon.schema import Column, Schema, Table
 from canon.sql.ddl import read_schema
 from canon.sql.dialects import ALIASES
-from harness.witness.database import Layout, Rows
-from harness.witness.engines import Engine, SqliteEngine
+from harness.witness import mysql, postgres
+from harness.witness.conditions import Place
+from harness.witness.database import Layout, Relation
+from harness.witness.demands import demands_of
+from harness.witness.domains import kind_of
+from harness.witness.duck import DuckEngine
+from harness.witness.engines import Engine, QueryFailed, SqliteEngine
+from harness.witness.functions import FUNCTIONS, JoinedTexts
 from harness.witness.probes import Probe, probe_of
-
-if TYPE_CHECKING:
-    from harness.witness.search import Search
 
 MAX_QUERY_CHARACTERS = 100_000
 _CLOCKS = (exp.CurrentDate, exp.CurrentTime, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTimestampLTZ)
@@ -26,11 +28,42 @@ _VOLATILE = frozenset({"random", "randomblob", "rand", "uuid", "gen_random_uuid"
                        "total_changes", "clock_timestamp", "newid", "sleep", "pg_sleep"})  # fmt: skip
 
 
+Args = Sequence[JsonValue] | dict[str, JsonValue]
+
+
 class Unrunnable(Exception):
     """The pair cannot be run here; the text says why."""
 
 
-Confirmation = Callable[[Rows, "Search"], tuple[str, ...]]
+@dataclass(frozen=True)
+class Sides:
+    """An engine and both queries in its words."""
+
+    engine: Engine
+    expected: Probe
+    actual: Probe
+
+    @property
+    def ordered(self) -> bool:
+        """Whether both queries ask for an order."""
+        return self.expected.ordered and self.actual.ordered
+
+    def tried(self) -> "Sides":
+        """The sides, a probe's open form given up where the engine does not take it.
+
+        Raises:
+            QueryFailed: a query as it stands cannot be run, on tables without a row.
+        """
+        self.engine.load({})
+        return Sides(self.engine, self._tried(self.expected), self._tried(self.actual))
+
+    def _tried(self, probe: Probe) -> Probe:
+        self.engine.run(probe.plain)
+        try:
+            self.engine.run(probe.open)
+        except QueryFailed:
+            return Probe(probe.plain, probe.plain)
+        return probe
 
 
 @dataclass
@@ -41,82 +74,175 @@ class Plan:
         dialect: of the queries and the schema.
         layout: the tables.
         trees: both queries, constants bound, as read in their own dialect.
-        engine: runs the candidates.
-        expected: the golden query for the engine.
-        actual: the other query for the engine.
         names: the output columns of each.
-        confirm: the engines that agree that a database is a witness; empty = it is none.
-        opened: engines to be given back.
+        sides: what the candidates run on.
+        confirming: what must agree that a database is a witness, beside `sides`.
+        first_look: `sides` is another engine than the dialect's: what it shows counts only once it is confirmed.
+        folds: texts that differ in case only are equal, so that no two of them are tried.
     """
 
     dialect: str
     layout: Layout
     trees: tuple[exp.Expression, exp.Expression]
-    engine: Engine
-    expected: Probe
-    actual: Probe
     names: tuple[tuple[str, ...], tuple[str, ...]]
-    confirm: Confirmation
-    opened: list[Engine] = field(default_factory=list)
+    sides: Sides
+    confirming: tuple[Sides, ...] = ()
+    first_look: bool = False
+    folds: bool = False
 
     @property
-    def shown_by(self) -> Engine:
-        """The engine whose results a witness shows."""
-        return self.opened[-1] if self.opened else self.engine
+    def shown(self) -> Sides:
+        """What gives the results that a witness shows."""
+        return self.confirming[-1] if self.confirming else self.sides
 
     @property
-    def shown(self) -> tuple[str, str]:
-        """Both queries for that engine."""
-        return self.expected.plain, self.actual.plain
+    def engines(self) -> tuple[str, ...]:
+        """The engines that a witness of this plan was seen on."""
+        sides = self.confirming if self.first_look else (self.sides, *self.confirming)
+        return tuple(side.engine.name for side in sides)
 
     def close(self) -> None:
         """Give every engine back."""
-        self.engine.close()
-        for engine in self.opened:
-            engine.close()
+        for sides in (self.sides, *self.confirming):
+            sides.engine.close()
 
 
-def plan_pair(
-    expected: str,
-    actual: str,
-    dialect: str,
-    schema: Schema | str | None,
-    now: datetime | None,
-    expected_args: Sequence[JsonValue] | dict[str, JsonValue],
-    actual_args: Sequence[JsonValue] | dict[str, JsonValue],
-    deadline: float,
-) -> Plan:
-    """Prepare a pair.
+@dataclass(frozen=True)
+class Request:
+    """A pair as it was asked about.
+
+    Attributes:
+        texts: both queries as written.
+        dialect: of both.
+        schema: tables, DDL text, or nothing.
+        now: the pinned clock.
+        args: the values bound to each query's parameters.
+        postgres: a server on which a witness for PostgreSQL is confirmed.
+    """
+
+    texts: tuple[str, str]
+    dialect: str
+    schema: Schema | str | None
+    now: datetime | None = None
+    args: tuple[Args, Args] = ((), ())
+    postgres: str | None = None
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A pair, read."""
+
+    texts: tuple[str, str]
+    bound: bool
+    dialect: str
+    trees: tuple[exp.Expression, exp.Expression]
+    layout: Layout
+    names: tuple[tuple[str, ...], tuple[str, ...]]
+    postgres: str | None
+
+    @property
+    def tables(self) -> list[Relation]:
+        """The tables that the queries may read."""
+        return list(self.layout.relations.values())
+
+
+def read_pair(request: Request) -> Pair:
+    """Read both queries and the schema.
 
     Raises:
-        Unrunnable: a query is no single read, reads what cannot be known, or says what no engine here can run.
+        Unrunnable: a query is no single read, or reads what cannot be known.
         ReadError: the schema cannot be read.
     """
-    dialect = ALIASES.get(dialect.lower(), dialect.lower())
-    trees = (parsed(expected, dialect, expected_args, now), parsed(actual, dialect, actual_args, now))
-    if isinstance(schema, str):
-        schema = read_schema(schema, dialect)
-    layout = Layout.of(schema if schema is not None else inferred(trees))
-    names = (_names(trees[0], layout), _names(trees[1], layout))
-    if dialect == "sqlite":
-        return _on_sqlite(trees, (expected, actual), bool(expected_args or actual_args), layout, names, deadline)
-    raise Unrunnable(f"no engine here runs {dialect}")
+    dialect = ALIASES.get(request.dialect.lower(), request.dialect.lower())
+    one, other = (
+        parsed(text, dialect, args, request.now) for text, args in zip(request.texts, request.args, strict=True)
+    )
+    schema = read_schema(request.schema, dialect) if isinstance(request.schema, str) else request.schema
+    layout = Layout.of(schema if schema is not None else inferred((one, other)))
+    names = (_names(one, layout), _names(other, layout))
+    bound = any(bool(args) for args in request.args)
+    return Pair(request.texts, bound, dialect, (one, other), layout, names, request.postgres)
 
 
-def _on_sqlite(
-    trees: tuple[exp.Expression, exp.Expression],
-    texts: tuple[str, str],
-    bound: bool,
-    layout: Layout,
-    names: tuple[tuple[str, ...], tuple[str, ...]],
-    deadline: float,
-) -> Plan:
-    engine = SqliteEngine(list(layout.relations.values()), deadline)
+def plans_for(pair: Pair) -> list[Callable[[float], Plan]]:
+    """The ways in which a pair can be run, the fast one first; each takes the deadline of its engines.
+
+    Raises:
+        Unrunnable: no engine here gives the queries the meaning that they have in their dialect.
+    """
+    match pair.dialect:
+        case "sqlite":
+            return [lambda deadline: _on_sqlite(pair, deadline)]
+        case "mysql":
+            return [lambda deadline: _mysql_on_sqlite(pair, deadline)]
+        case "postgres" | "duckdb":
+            strange = next((name for tree in pair.trees if (name := postgres.foreign(tree))), None)
+            if pair.dialect == "postgres" and strange is not None:
+                raise Unrunnable(f"{strange} is not known to mean the same in DuckDB as in PostgreSQL")
+            return [lambda deadline: _screened(pair, deadline), lambda deadline: _on_duckdb(pair, deadline)]
+    raise Unrunnable(f"no engine here runs {pair.dialect}")
+
+
+def _on_sqlite(pair: Pair, deadline: float) -> Plan:
     probes = [
-        probe_of(tree, tree.sql(dialect="sqlite") if bound or tree.meta.get("changed") else _trimmed(text), "sqlite")
-        for tree, text in zip(trees, texts, strict=True)
+        probe_of(
+            tree, tree.sql(dialect="sqlite") if pair.bound or tree.meta.get("changed") else _trimmed(text), "sqlite"
+        )
+        for tree, text in zip(pair.trees, pair.texts, strict=True)
     ]
-    return Plan("sqlite", layout, trees, engine, probes[0], probes[1], names, lambda _rows, _search: ("sqlite",))
+    sides = Sides(SqliteEngine(pair.tables, deadline), *probes)
+    return Plan("sqlite", pair.layout, pair.trees, pair.names, sides)
+
+
+def _mysql_on_sqlite(pair: Pair, deadline: float) -> Plan:
+    """MySQL, in the words of SQLite; only values are tried on which the two agree."""
+    try:
+        said = [mysql.to_sqlite(tree, pair.layout) for tree in pair.trees]
+    except mysql.Unfaithful as problem:
+        raise Unrunnable(f"no engine here gives {problem} the meaning that it has in MySQL") from None
+    engine = SqliteEngine(
+        pair.tables, deadline, functions=FUNCTIONS, aggregates={"RUNG_GROUP_CONCAT": JoinedTexts}, folding=True
+    )
+    sides = Sides(engine, *(probe_of(tree, tree.sql(dialect="sqlite"), "sqlite") for tree in said))
+    return Plan("mysql", pair.layout, pair.trees, pair.names, sides, folds=True)
+
+
+def _screened(pair: Pair, deadline: float) -> Plan:
+    """A first look on SQLite, which is fast; what it shows must show on DuckDB as well."""
+    said = [postgres.to_sqlite(tree).sql(dialect="sqlite", unsupported_level=ErrorLevel.IGNORE) for tree in pair.trees]
+    read = [sqlglot.parse_one(text, dialect="sqlite") for text in said]
+    engine = SqliteEngine(pair.tables, deadline, functions=FUNCTIONS, strict_like=True)
+    sides = Sides(engine, *(probe_of(tree, text, "sqlite") for tree, text in zip(read, said, strict=True)))
+    return Plan(
+        pair.dialect, pair.layout, pair.trees, pair.names, sides, _confirming(pair, deadline), first_look=True
+    )
+
+
+def _on_duckdb(pair: Pair, deadline: float) -> Plan:
+    first, *others = _confirming(pair, deadline)
+    return Plan(pair.dialect, pair.layout, pair.trees, pair.names, first, tuple(others))
+
+
+def _confirming(pair: Pair, deadline: float) -> tuple[Sides, ...]:
+    """DuckDB, and PostgreSQL where a server is at hand."""
+    rewritten = [postgres.to_duckdb(tree) if pair.dialect == "postgres" else tree for tree in pair.trees]
+    engine = DuckEngine(pair.tables, deadline, _texts(pair))
+    found = [Sides(engine, *(probe_of(tree, tree.sql(dialect="duckdb"), "duckdb") for tree in rewritten))]
+    if pair.dialect == "postgres" and pair.postgres is not None:
+        server = postgres.PostgresEngine(pair.postgres, pair.tables)
+        found.append(Sides(server, *(probe_of(tree, tree.sql(dialect="postgres"), "postgres") for tree in pair.trees)))
+    return tuple(found)
+
+
+def _texts(pair: Pair) -> frozenset[tuple[str, int]]:
+    """The columns of unknown type that the queries use as text."""
+    demands = demands_of(pair.trees, pair.layout)
+    return frozenset(
+        (relation.name, index)
+        for relation in pair.tables
+        for index, column in enumerate(relation.columns)
+        if kind_of(column, Place(relation.name, index), demands) in {"text", "date text"}
+    )
 
 
 def _trimmed(text: str) -> str:
@@ -124,7 +250,7 @@ def _trimmed(text: str) -> str:
 
 
 def parsed(
-    text: str, dialect: str, args: Sequence[JsonValue] | dict[str, JsonValue], now: datetime | None
+    text: str, dialect: str, args: Args, now: datetime | None
 ) -> exp.Expression:
     """Read one query, with its parameters bound and its clock pinned.
 
@@ -155,7 +281,7 @@ def parsed(
     return tree
 
 
-def _bound(tree: exp.Expression, args: Sequence[JsonValue] | dict[str, JsonValue]) -> exp.Expression:
+def _bound(tree: exp.Expression, args: Args) -> exp.Expression:
     position = 0
     for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
         name = node.name

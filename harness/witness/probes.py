@@ -55,7 +55,8 @@ def probe_of(tree: exp.Expression, plain: str, dialect: str) -> Probe:
     for query in opened.find_all(exp.Query):
         if query is not opened and (query.args.get("limit") is not None or query.args.get("offset") is not None):
             _shuffle_ties(query)
-    for window in opened.find_all(exp.Window):
+    # DuckDB and PostgreSQL number ties by the order of storage, which is shuffled; they take no chance in a window.
+    for window in opened.find_all(exp.Window) if dialect == "sqlite" else ():
         if isinstance(window.this, _POSITIONAL) and (order := window.args.get("order")) is not None:
             order.append("expressions", _call())
     if not lifted:

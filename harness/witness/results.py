@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from itertools import permutations
 
 ResultRow = tuple[object, ...]
@@ -48,6 +49,9 @@ def settled(value: object) -> object:
         rounded = float(f"{value:.9g}")
         # A sum that should be zero, and is not for the order in which it was added up.
         return 0.0 if abs(rounded) < 1e-9 else rounded
+    if isinstance(value, Decimal):
+        whole = value.is_finite() and value == int(value)
+        return int(value) if whole else settled(float(value))
     if isinstance(value, list):
         return tuple(settled(item) for item in value)
     if isinstance(value, dict):

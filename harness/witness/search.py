@@ -8,6 +8,7 @@ from random import Random
 from typing import Literal
 
 from pydantic import JsonValue
+from sqlglot.errors import SqlglotError
 
 from canon.errors import ReadError
 from canon.schema import Schema
@@ -21,7 +22,7 @@ from harness.witness.database import Layout, Rows, cell_of, tables_of, violation
 from harness.witness.demands import demands_of
 from harness.witness.domains import domains_of
 from harness.witness.engines import Engine, OutOfTime, QueryFailed, shuffled
-from harness.witness.plans import Plan, Unrunnable, plan_pair
+from harness.witness.plans import Plan, Request, Sides, Unrunnable, plans_for, read_pair
 from harness.witness.probes import Probe
 from harness.witness.reading import read_rows
 from harness.witness.results import Outcome, may_agree, nearly_same, outcome_of, settled_rows
@@ -66,6 +67,7 @@ def find_witness(
     columns: Columns = "any",
     expected_args: Args = (),
     actual_args: Args = (),
+    postgres: str | None = None,
 ) -> RowWitness | NotFound:
     """Look for the smallest database that the schema allows and on which the two queries give different results.
 
@@ -82,22 +84,45 @@ def find_witness(
         columns: `any` lets the results differ by a permutation of columns.
         expected_args: values bound to the parameters of `expected`.
         actual_args: values bound to the parameters of `actual`.
+        postgres: connection string of a server on which a witness for PostgreSQL is confirmed as well.
 
     Returns:
         The witness, or why there is none. Rows count as a bag; their order only where both queries ask for one.
     """
-    deadline = time.monotonic() + budget_ms / 1000
+    started = time.monotonic()
+    request = Request((expected, actual), dialect, schema, now, (expected_args, actual_args), postgres)
     try:
-        plan = plan_pair(expected, actual, dialect, schema, now, expected_args, actual_args, deadline)
+        pair = read_pair(request)
+        ways = plans_for(pair)
     except Unrunnable as problem:
         return NotFound(reason="not runnable", detail=str(problem))
     except ReadError as problem:
         return NotFound(reason="not runnable", detail=problem.message)
-    with closing(plan):
+    except RecursionError:
+        return NotFound(reason="not runnable", detail="a query is nested too deeply")
+    found: RowWitness | NotFound = NotFound(reason="budget")
+    for number, way in enumerate(ways, 1):
+        # The last way has what is left; an earlier one gets half of it.
+        share = budget_ms / 1000 - (time.monotonic() - started)
+        deadline = time.monotonic() + (share if number == len(ways) else share / 2)
         try:
-            return Search(plan, seed, deadline, differences, fixture_rows or {}, columns).run()
-        except RecursionError:
-            return NotFound(reason="not runnable", detail="a query is nested too deeply")
+            with closing(way(deadline)) as plan:
+                found = _better(found, Search(plan, seed, deadline, differences, fixture_rows or {}, columns).run())
+        except Unrunnable as problem:
+            found = _better(found, NotFound(reason="not runnable", detail=str(problem)))
+        except (RecursionError, SqlglotError) as problem:
+            detail = f"a query cannot be put into other words: {type(problem).__name__}"
+            found = _better(found, NotFound(reason="not runnable", detail=detail))
+        if isinstance(found, RowWitness):
+            return found
+    return found
+
+
+def _better(before: RowWitness | NotFound, after: RowWitness | NotFound) -> RowWitness | NotFound:
+    """The more telling of two answers: one that ran over one that could not."""
+    if isinstance(after, NotFound) and after.reason == "not runnable" and isinstance(before, NotFound) and before.tried:
+        return before
+    return after
 
 
 class Search:
@@ -116,7 +141,7 @@ class Search:
         self.seed = seed
         self.deadline = deadline
         self.columns = columns
-        self.ordered = plan.expected.ordered and plan.actual.ordered
+        self.ordered = plan.sides.ordered
         self.tried = 0
         self.free_choice: Rows | None = None
         self.saw_free_choice = False
@@ -133,7 +158,7 @@ class Search:
             if relation.name in rows
             for index in range(len(relation.columns))
         }
-        domains, classes = domains_of(self.demands, plan.layout, self.tables, self.checks.allow, values)
+        domains, classes = domains_of(self.demands, plan.layout, self.tables, self.checks.allow, values, self.checks.constants(), plan.folds)
         focus = frozenset(d.field.split(".")[-1].lower() for d in differences if d.field)
         self.builder = Builder(plan.layout, self.tables, self.demands, domains, classes, focus, rows, seed)
 
@@ -150,9 +175,9 @@ class Search:
 
     def _warm_up(self) -> None:
         """Run both queries on nothing: what fails there cannot be run at all."""
-        self.plan.engine.load({})
-        for probe in (self.plan.expected, self.plan.actual):
-            self.plan.engine.run(probe.plain)
+        self.plan.sides = self.plan.sides.tried()
+        self.plan.confirming = tuple(sides.tried() for sides in self.plan.confirming)
+        self.ordered = all(sides.ordered for sides in (self.plan.sides, *self.plan.confirming))
 
     def _nothing(self) -> NotFound:
         if self.saw_free_choice:
@@ -172,7 +197,7 @@ class Search:
             self.tried += 1
             if not self._differs_once(rows) or self._forbidden(rows):
                 continue
-            verdict = self._differs(rows, QUICK_SAMPLES, self.plan.engine)
+            verdict = self._differs(rows, QUICK_SAMPLES, self.plan.sides)
             if verdict == "free choice" and self.free_choice is None:
                 self.free_choice, found_free_at = rows, self.tried
             if verdict == "yes" or (self.free_choice and self.tried > found_free_at + MORE_AFTER_FREE_CHOICE):
@@ -186,10 +211,10 @@ class Search:
 
     def _differs_once(self, rows: Rows) -> bool:
         """Whether the results differ in this order of storage; cheap, and true far more often than a witness is."""
-        engine = self.plan.engine
-        engine.load(rows)
+        sides = self.plan.sides
         try:
-            left, right = engine.run(self.plan.expected.plain), engine.run(self.plan.actual.plain)
+            sides.engine.load(rows)
+            left, right = sides.engine.run(sides.expected.plain), sides.engine.run(sides.actual.plain)
         except QueryFailed:
             return False
         if left == right:
@@ -212,7 +237,7 @@ class Search:
     def _forbidden(self, rows: Rows) -> bool:
         return bool(violations(rows, self.layout)) or self.checks.broken(rows)
 
-    def _differs(self, rows: Rows, samples: int, engine: Engine) -> Literal["yes", "no", "free choice"]:
+    def _differs(self, rows: Rows, samples: int, sides: Sides) -> Literal["yes", "no", "free choice"]:
         """Whether no result that one query may give is one that the other may give.
 
         `free choice` says that it is so, but that a query may give more than one result.
@@ -221,10 +246,10 @@ class Search:
         lefts: list[Outcome] = []
         rights: list[Outcome] = []
         for number in range(samples):
-            engine.load(rows if number == 0 else _reversed(rows) if number == 1 else shuffled(rows, random))
             try:
-                _add(lefts, _outcome(self.plan.expected, engine, self.ordered))
-                _add(rights, _outcome(self.plan.actual, engine, self.ordered))
+                sides.engine.load(rows if number == 0 else _reversed(rows) if number == 1 else shuffled(rows, random))
+                _add(lefts, _outcome(sides.expected, sides.engine, self.ordered))
+                _add(rights, _outcome(sides.actual, sides.engine, self.ordered))
             except QueryFailed:
                 return "no"
             for one in lefts:
@@ -234,15 +259,15 @@ class Search:
                         return "no"
         return "yes" if len(lefts) == len(rights) == 1 else "free choice"
 
-    def _plainly_differs(self, rows: Rows, engine: Engine) -> bool:
+    def _plainly_differs(self, rows: Rows, sides: Sides) -> bool:
         """Whether the queries as written differ in every one of some orders of storage."""
         random = Random(self.seed + 3)  # noqa: S311 - a repeatable choice
         lefts, rights = [], []
         for _ in range(4):
-            engine.load(rows)
             try:
-                lefts.append(engine.run(self.plan.expected.plain))
-                rights.append(engine.run(self.plan.actual.plain))
+                sides.engine.load(rows)
+                lefts.append(sides.engine.run(sides.expected.plain))
+                rights.append(sides.engine.run(sides.actual.plain))
             except QueryFailed:
                 return False
             rows = shuffled(rows, random)
@@ -258,25 +283,26 @@ class Search:
         return (
             not self._forbidden(rows)
             and self._differs_once(rows)
-            and self._differs(rows, samples, self.plan.engine) != "no"
+            and self._differs(rows, samples, self.plan.sides) != "no"
         )
 
     def _finish(self, rows: Rows) -> RowWitness | None:
         """Shrink, confirm and describe; `None` where the difference does not stand."""
         for samples in (2, LAST_SAMPLES):
             small = shrink(rows, lambda tried, n=samples: self._holds(tried, n), self.layout, self.deadline)  # type: ignore[misc]
-            if self._differs(small, LAST_SAMPLES, self.plan.engine) == "no" or self._forbidden(small):
+            if self._differs(small, LAST_SAMPLES, self.plan.sides) == "no" or self._forbidden(small):
                 continue
-            if not self._plainly_differs(small, self.plan.engine):
-                return None
-            confirmed = self.plan.confirm(small, self)
-            return self._witness(small, confirmed) if confirmed else None
+            stands = self._plainly_differs(small, self.plan.sides) and all(
+                self._differs(small, QUICK_SAMPLES, sides) != "no" and self._plainly_differs(small, sides)
+                for sides in self.plan.confirming
+            )
+            return self._witness(small) if stands else None
         return None
 
-    def _witness(self, rows: Rows, confirmed: tuple[str, ...]) -> RowWitness:
-        engine = self.plan.shown_by
-        engine.load(rows)
-        left, right = engine.run(self.plan.shown[0]), engine.run(self.plan.shown[1])
+    def _witness(self, rows: Rows) -> RowWitness:
+        shown = self.plan.shown
+        shown.engine.load(rows)
+        left, right = shown.engine.run(shown.expected.plain), shown.engine.run(shown.actual.plain)
         hidden = {
             relation.name: frozenset(
                 index
@@ -295,7 +321,7 @@ class Search:
             expected=expected,
             actual=actual,
             reading=read_rows(tables, expected, actual, self.ordered),
-            confirmed_on=confirmed,
+            confirmed_on=self.plan.engines,
         )
 
     def _named(self) -> list[str]:
