@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from time import monotonic
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from canon.schema import ColumnType, Schema, Table
 from canon.sql.dialects import Dialect
@@ -54,6 +54,8 @@ class TableFacts:
         self.checks = table.checks
 
 
+Role = Literal["top", "derived", "exists", "in", "scalar", "branch", "set"]
+
 Arguments = Sequence[object] | Mapping[str, object]
 
 
@@ -69,6 +71,7 @@ class Context:
         outputs: facts of the output columns of derived sources, by source number.
         padded: sources whose columns an outer join may pad with NULL.
         loose: whether a name could not be tied to one source for want of a schema: only structure is compared then.
+        role: what the query being rewritten is for: the result, a derived table, a test, a value, a branch of a set.
         nondeterministic: why the result is not determined by the data, `None` where it is.
         clock_calls: whether the text calls the clock.
         deadline: the `time.monotonic()` instant at which to give up.
@@ -95,6 +98,7 @@ class Context:
         self.nondeterministic: str | None = None
         self.clock_calls = False
         self.named: set[str] = set()
+        self.role: Role = "top"
         self._sids = 0
         self._facts: dict[str, TableFacts | None] = {}
 
@@ -126,6 +130,16 @@ class Context:
         """
         if self.deadline is not None and monotonic() > self.deadline:
             raise BudgetError
+
+    @contextmanager
+    def acting_as(self, role: Role) -> Iterator[None]:
+        """Know what a query is for while it is rewritten."""
+        before = self.role
+        self.role = role
+        try:
+            yield
+        finally:
+            self.role = before
 
     @contextmanager
     def padding(self, sources: set[int]) -> Iterator[None]:

@@ -19,7 +19,7 @@ from canon.sql.algebra import (
 )
 from canon.sql.context import UNKNOWN, ColumnFact, Context
 
-PREDICATES = COMPARISONS | {"and", "or", "not", "same", "distinct", "isnull", "notnull", "span", "like", "exists", "in",
+PREDICATES = COMPARISONS | {"eqclass", "and", "or", "not", "same", "distinct", "isnull", "notnull", "span", "like", "exists", "in",
                             "quant", "untrue", "istrue", "has"}  # fmt: skip
 
 _FUNCTION_TYPES: dict[str, ColumnType] = {
@@ -156,6 +156,8 @@ def rejected(expr: Expr) -> set[Expr]:
         return set.intersection(*(rejected(arg) for arg in expr.args))
     if op in COMPARISONS or op == "like":
         return set().union(*(strict_terms(arg) for arg in expr.args))
+    if op == "eqclass":
+        return set(expr.args)
     if op == "notnull" or (op == "span" and not expr.value.null):
         return strict_terms(expr.args[0])
     if op == "in" or op == "quant":
@@ -230,9 +232,7 @@ class Determined:
         self.outer = outer
         self.terms: set[Expr] = set(given)
         self.rows: set[int] = set()
-        self._equalities: list[tuple[Expr, Expr]] = [
-            (part.args[0], part.args[1]) for part in block.where if part.op in {"=", "same"}
-        ]
+        self._equalities = _equalities(block.where)
         self._constants(block)
         self._lefts = block.lefts
         self._not_null = not_null_terms(block)
@@ -289,7 +289,7 @@ class Determined:
         probe = set(self.terms)
         rows = set(self.rows)
         pending = {source.sid: source for source in left.sources}
-        equalities = [(p.args[0], p.args[1]) for p in left.on if p.op == "="]
+        equalities = _equalities(left.on)
         not_null = set().union(*(rejected(part) for part in left.on)) if left.on else set()
         self.terms |= {p.args[0] for p in left.on if p.op == "span" and _is_point(p)}
         progress = True
@@ -321,6 +321,17 @@ class Determined:
 
     def _nullable(self, column: Expr) -> bool:
         return not column_fact(column, self.ctx).not_null
+
+
+def _equalities(parts: Iterable[Expr]) -> list[tuple[Expr, Expr]]:
+    """The pairs of terms that conjuncts make equal."""
+    found: list[tuple[Expr, Expr]] = []
+    for part in parts:
+        if part.op in {"=", "same"}:
+            found.append((part.args[0], part.args[1]))
+        elif part.op == "eqclass":
+            found.extend((part.args[0], other) for other in part.args[1:])
+    return found
 
 
 def _columns_of(expr: Expr) -> set[Expr]:

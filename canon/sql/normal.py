@@ -12,22 +12,30 @@ from canon.sql.algebra import (
     rewrite_rel,
     with_relation,
 )
-from canon.sql.context import Context
+from canon.sql.context import Context, Role
 from canon.sql.facts import output_facts, padded_sids
 from canon.sql.identities import block_rules, set_rules
 
 MAX_ROUNDS = 60
 
 
-def normalise(rel: Rel, ctx: Context) -> Rel:
-    """The normal form of a query."""
+_ROLES: dict[str, Role] = {"exists": "exists", "in": "in", "scalar": "scalar", "quant": "in"}
+
+
+def normalise(rel: Rel, ctx: Context, role: Role = "top") -> Rel:
+    """The normal form of a query that is used as the role says."""
     ctx.check_time()
+    with ctx.acting_as(role):
+        return _normalise(rel, ctx)
+
+
+def _normalise(rel: Rel, ctx: Context) -> Rel:
     if isinstance(rel, SetOp):
         return _set_operation(rel, ctx)
     block: Rel = rel
     for _ in range(MAX_ROUNDS):
         if not isinstance(block, Block):
-            return normalise(block, ctx)
+            return _normalise(block, ctx)
         with ctx.padding(padded_sids(block)):
             changed = _inner(block, ctx)
             changed = _apply(changed, ctx)
@@ -52,7 +60,8 @@ def _apply(block: Block, ctx: Context) -> Rel:
 
 
 def _set_operation(rel: SetOp, ctx: Context) -> Rel:
-    current = rel._replace(branches=tuple([normalise(branch, ctx) for branch in rel.branches]))
+    role: Role = "branch" if rel.all else "set"
+    current = rel._replace(branches=tuple([normalise(branch, ctx, role) for branch in rel.branches]))
     for _ in range(MAX_ROUNDS):
         before = current
         for rule in set_rules():
@@ -60,11 +69,11 @@ def _set_operation(rel: SetOp, ctx: Context) -> Rel:
             if changed is not None and changed != current:
                 ctx.used.add(rule.name)
                 if not isinstance(changed, SetOp):
-                    return normalise(changed, ctx)
+                    return _normalise(changed, ctx)
                 current = changed
         if current == before:
             return current
-        current = current._replace(branches=tuple([normalise(branch, ctx) for branch in current.branches]))
+        current = current._replace(branches=tuple([normalise(branch, ctx, role) for branch in current.branches]))
     return current
 
 
@@ -83,7 +92,7 @@ def _inner(block: Block, ctx: Context) -> Block:
         if rel is None:
             return None
         args = tuple([_args(arg) for arg in expr.args])
-        return with_relation(Expr(expr.op, expr.value, args), normalise(rel, ctx))
+        return with_relation(Expr(expr.op, expr.value, args), normalise(rel, ctx, _ROLES[expr.op]))
 
     def _args(expr: Expr) -> Expr:
         from canon.sql.algebra import rewrite
@@ -123,7 +132,7 @@ def _has_subquery(block: Block) -> bool:
 
 def _source(source: Source, ctx: Context) -> Source:
     if source.rel is not None:
-        rel = normalise(source.rel, ctx)
+        rel = normalise(source.rel, ctx, "derived")
         if rel is not source.rel:
             facts = output_facts(rel, ctx)
             if facts:

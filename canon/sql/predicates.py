@@ -319,6 +319,8 @@ def negate(expr: Expr, ctx: Context) -> Expr:
         return FALSE if expr == TRUE else TRUE
     if expr == NULL:
         return NULL
+    if op == "eqclass":
+        return negate(junction("and", [oriented("=", expr.args[0], other) for other in expr.args[1:]]), ctx)
     if op == "quant":
         operator, mode, rel = expr.value
         return Expr("quant", (NEGATION[operator], "all" if mode == "any" else "any", rel), expr.args)
@@ -330,6 +332,8 @@ def untrue(expr: Expr, ctx: Context) -> Expr:
     op = expr.op
     if op in {"and", "or"}:
         return junction("or" if op == "and" else "and", [untrue(arg, ctx) for arg in expr.args])
+    if op == "eqclass":
+        return untrue(junction("and", [oriented("=", expr.args[0], other) for other in expr.args[1:]]), ctx)
     if op in {"isnull", "notnull", "same", "distinct", "exists"} or expr in (TRUE, FALSE):
         return negate(expr, ctx)
     if expr == NULL:

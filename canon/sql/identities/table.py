@@ -1,10 +1,57 @@
 """The one table in which every identity is registered, in the order in which they are tried."""
 
-from canon.sql.identities import Rule, SetRule, equalities
-
-BLOCK_RULES: tuple[Rule, ...] = (
-    Rule("reflexive-equality", "a = a  =  a IS NOT NULL", equalities.reflexive),
-    Rule("congruence", "WHERE a = b … a …  =  WHERE a = b … b …", equalities.congruence),
+from canon.sql.identities import (
+    Rule,
+    SetRule,
+    arithmetic,
+    derived,
+    equalities,
+    grouping,
+    joins,
+    membership,
+    nulls,
+    pushdown,
+    setops,
 )
 
-SET_RULES: tuple[SetRule, ...] = ()
+BLOCK_RULES: tuple[Rule, ...] = (
+    Rule("in-as-exists", "x IN (SELECT y …)  =  EXISTS (SELECT 1 … WHERE y = x)", membership.in_to_exists),
+    Rule("exists-body", "EXISTS (SELECT DISTINCT a … ORDER BY b)  =  EXISTS (SELECT 1 …)", membership.tidy_exists),
+    Rule("derived-table", "SELECT d.x FROM (SELECT x FROM t) d  =  SELECT x FROM t", derived.merge_derived),
+    Rule("derived-table", "LEFT JOIN (SELECT x FROM t) d  =  LEFT JOIN t", derived.merge_derived_right),
+    Rule("derived-pass-through", "SELECT * FROM (q) d  =  q", derived.pass_through),
+    Rule("filter-over-grouping", "WHERE over a grouped derived table  =  HAVING", derived.filter_grouped),
+    Rule("single-row-table", "a derived table of one row  =  scalar subqueries", derived.single_row),
+    Rule("reflexive-equality", "a = a  =  a IS NOT NULL", equalities.reflexive),
+    Rule("congruence", "WHERE a = b … a …  =  WHERE a = b … b …", equalities.congruence),
+    Rule("null-test", "x IS NOT NULL AND x > 1  =  x > 1", nulls.settled_tests),
+    Rule("integer-arithmetic", "x + 1 > 4  =  x > 3", arithmetic.linear_bounds),
+    Rule("outer-as-inner-join", "LEFT JOIN b … WHERE b.x > 1  =  JOIN b … WHERE b.x > 1", joins.outer_to_inner),
+    Rule("anti-join", "LEFT JOIN b ON p WHERE b.key IS NULL  =  NOT EXISTS (b WHERE p)", joins.anti_join),
+    Rule("unused-left-join", "a LEFT JOIN b ON a.k = b.key  =  a", joins.drop_left_join),
+    Rule("self-join-on-key", "t a JOIN t b ON a.key = b.key  =  t a", joins.merge_self_join),
+    Rule("foreign-key-join", "o JOIN c ON o.fk = c.key  =  o WHERE o.fk IS NOT NULL", joins.drop_parent),
+    Rule("having-as-where", "GROUP BY k HAVING k > 1  =  WHERE k > 1 GROUP BY k", grouping.having_to_where),
+    Rule("determined-group-key", "GROUP BY id, name  =  GROUP BY id", grouping.smallest_keys),
+    Rule("grouping-as-distinct", "SELECT a GROUP BY a  =  SELECT DISTINCT a", grouping.grouping_to_distinct),
+    Rule("idle-distinct", "SELECT DISTINCT k, COUNT(*) GROUP BY k  =  SELECT k, COUNT(*) GROUP BY k", grouping.idle_distinct),
+    Rule("distinct-over-key", "SELECT DISTINCT id FROM t  =  SELECT id FROM t", grouping.duplicates_impossible),
+    Rule("count-of-non-null", "COUNT(x)  =  COUNT(*)", grouping.count_rows),
+    Rule("conditional-count", "SUM(CASE WHEN p THEN 1 ELSE 0 END)  =  COUNT(CASE WHEN p THEN 1 END)", grouping.conditional_counts),
+    Rule("idle-order", "ORDER BY over one row says nothing", grouping.global_group),
+    Rule("idle-sort-key", "ORDER BY id, name  =  ORDER BY id", grouping.constant_order),
+    Rule("exists-as-join", "EXISTS (t WHERE t.key = x)  =  JOIN t ON t.key = x", membership.exists_to_join),
+    Rule("grouping-below-join", "p JOIN c GROUP BY p.key  =  p JOIN (c GROUP BY c.fk)", pushdown.group_below_join),
+    Rule("filter-below-grouping", "WHERE on a grouped derived table  =  its HAVING", pushdown.filter_below),
+    Rule("derived-columns", "outputs of a derived table that nothing reads go", derived.prune),
+)
+
+SET_RULES: tuple[SetRule, ...] = (
+    SetRule("set-flattening", "(a UNION b) UNION c  =  a UNION b UNION c", setops.flatten),
+    SetRule("set-duplicates", "UNION of DISTINCT branches  =  UNION of the branches", setops.branch_duplicates),
+    SetRule("set-idempotence", "a UNION a  =  SELECT DISTINCT a", setops.repeated),
+    SetRule("empty-branch", "a UNION ALL nothing  =  a", setops.empty_branches),
+    SetRule("union-as-or", "σp(t) UNION σq(t)  =  σ(p OR q)(t) without duplicates", setops.union_as_or),
+    SetRule("intersect-as-exists", "a INTERSECT b  =  a WHERE EXISTS (b = a)", setops.intersect_as_exists),
+    SetRule("except-as-not-exists", "a EXCEPT b  =  a WHERE NOT EXISTS (b = a)", setops.minus_as_not_exists),
+)

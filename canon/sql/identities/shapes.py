@@ -1,0 +1,126 @@
+"""What rules ask of a block's shape: which parts mention a source, and the parts put together again."""
+
+from collections.abc import Iterable, Iterator
+
+from canon.sql.algebra import (
+    Block,
+    Expr,
+    LeftJoin,
+    Source,
+    all_sources,
+    conjuncts,
+    left_expressions,
+    left_sources,
+    sids,
+    source_expressions,
+    walk,
+)
+from canon.sql.context import Context
+from canon.sql.predicates import merge
+
+INSENSITIVE = frozenset({"min", "max"})
+
+
+def outputs(block: Block) -> Iterator[Expr]:
+    """Everything that is computed from a block's rows after WHERE."""
+    yield from block.select
+    yield from block.group or ()
+    yield from block.having
+    yield from (key.expr for key in block.order)
+    yield from block.extra
+
+
+def output_sids(block: Block) -> set[int]:
+    """The sources that the outputs mention."""
+    return set().union(*(sids(expr) for expr in outputs(block)))
+
+
+def left_sids(left: LeftJoin) -> set[int]:
+    """The sources on the right side of a LEFT JOIN."""
+    return {source.sid for source in left_sources(left)}
+
+
+def mentioned(block: Block, *, besides: Iterable[LeftJoin] = ()) -> set[int]:
+    """The sources that the block mentions anywhere outside of some of its left joins."""
+    skipped = [id(left) for left in besides]
+    found = output_sids(block)
+    for part in block.where:
+        found |= sids(part)
+    for left in block.lefts:
+        if id(left) not in skipped:
+            for expr in left_expressions(left):
+                found |= sids(expr)
+    for source in block.sources:
+        for expr in source_expressions(source):
+            found |= sids(expr)
+    return found
+
+
+def own_sids(block: Block) -> set[int]:
+    """The sources of a block's own FROM."""
+    return {source.sid for source in all_sources(block)}
+
+
+def conjoined(parts: Iterable[Expr], ctx: Context) -> tuple[Expr, ...]:
+    """Conjuncts merged into the canonical WHERE."""
+    return conjuncts(merge("and", parts, ctx))
+
+
+def aggregates(block: Block) -> list[Expr]:
+    """The aggregate calls of a block's outputs (subqueries not entered)."""
+    found: list[Expr] = []
+    stack = list(outputs(block))
+    while stack:
+        node = stack.pop()
+        if node.op == "agg":
+            found.append(node)
+        else:
+            stack.extend(node.args)
+    return found
+
+
+def has_window(block: Block) -> bool:
+    """Whether a window function occurs in the outputs."""
+    stack = list(outputs(block))
+    while stack:
+        node = stack.pop()
+        if node.op == "window":
+            return True
+        stack.extend(node.args)
+    return False
+
+
+def ignores_duplicates(block: Block) -> bool:
+    """Whether the result stays the same when rows of FROM and WHERE are repeated."""
+    if block.extra or has_window(block):
+        return False
+    if block.group is None:
+        return block.distinct
+    calls = aggregates(block)
+    return all(call.value[0] in INSENSITIVE or call.value[1] for call in calls)
+
+
+def plain(block: Block) -> bool:
+    """Whether a block only joins, filters and projects."""
+    return (
+        block.group is None
+        and not block.having
+        and not block.distinct
+        and block.limit is None
+        and block.offset is None
+        and not block.extra
+        and not block.ordered
+        and not has_window(block)
+    )
+
+
+def table_source(block: Block, sid: int) -> Source | None:
+    """An inner base table of a block, by its number."""
+    return next((source for source in block.sources if source.sid == sid and source.kind == "table"), None)
+
+
+def subqueries(expr: Expr) -> Iterator[Expr]:
+    """The subquery nodes of an expression, outermost ones."""
+    for node in walk(expr):
+        if node.op in {"exists", "in", "scalar", "quant"}:
+            yield node
