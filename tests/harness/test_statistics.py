@@ -324,3 +324,11 @@ def test_simulated_power_is_what_the_minimum_detectable_difference_promises():
     cached = {pair: st.mcnemar_exact(*pair).p_value for pair in {(int(t[1]), int(t[2])) for t in tables}}
     seen = np.mean([cached[int(t[1]), int(t[2])] <= 0.05 for t in tables])
     assert 0.77 <= seen <= 0.84
+
+
+@pytest.mark.parametrize(
+    ("table", "p_value"),
+    [((8, 10, 2, 10), 0.0230141), ((3, 4, 1, 4), 0.4857143), ((5, 5, 45, 50), 1.0), ((0, 4, 21, 21), 7.905e-05)],
+)
+def test_a_slice_against_the_rest_by_fisher(table, p_value):
+    assert st.slice_test(*table) == pytest.approx(p_value, rel=1e-4)
