@@ -11,10 +11,10 @@ import time
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 from pydantic import JsonValue
 
+from harness.endpoint.gateway import Gateway, Ledger
 from harness.errors import TargetError
 from harness.targets.contract import read_contract, request_document
 from harness.types.answers import Call, NoQuery, Reply
@@ -33,7 +33,7 @@ class CommandTarget:
     Args:
         argv: the program and its arguments; no shell is involved.
         timeout_s: how long one attempt may take, in seconds.
-        base_url: where the program finds the gateway, passed on in the request; `None` without one.
+        gateway: takes the program's model calls, at a base URL that the request names; `None` without one.
 
     Raises:
         TargetError: the program cannot be found.
@@ -41,7 +41,7 @@ class CommandTarget:
 
     name = "command"
 
-    def __init__(self, argv: tuple[str, ...], *, timeout_s: float = 120.0, base_url: str | None = None) -> None:
+    def __init__(self, argv: tuple[str, ...], *, timeout_s: float = 120.0, gateway: Gateway | None = None) -> None:
         if not argv:
             raise TargetError("the command is empty; name a program, such as --command 'python answer.py'")
         program = shutil.which(argv[0])
@@ -50,7 +50,7 @@ class CommandTarget:
         self._argv = argv
         self._program = program
         self._timeout_s = timeout_s
-        self._base_url = base_url
+        self._gateway = gateway
         self._digests = _digests(program, argv)
 
     def facts(self, case: Case) -> Mapping[str, JsonValue]:
@@ -59,101 +59,97 @@ class CommandTarget:
 
     async def answer(self, case: Case, *, now: datetime, repeat: int) -> Reply:
         """Run the program once."""
-        request = request_document(case, now=now, repeat=repeat, base_url=self._base_url)
-        started = time.monotonic()
-        try:
-            process = await asyncio.create_subprocess_exec(
-                self._program,
-                *self._argv[1:],
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.PIPE,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise TargetError(f"cannot start {self._argv[0]}: {error.strerror or error}") from error
-        conversation = _Conversation(process, json.dumps(request).encode() + b"\n")
-        try:
-            async with asyncio.timeout(self._timeout_s):
-                await conversation.hold()
-        except TimeoutError:
-            said = f"{self._argv[0]} did not answer within {self._timeout_s:g} s and was killed"
-            return _crashed(said, conversation)
-        finally:
-            await conversation.end()
-        return _reply(self._argv[0], conversation, (time.monotonic() - started) * 1000)
+        if self._gateway is None:
+            return await self._run(request_document(case, now=now, repeat=repeat))
+        with self._gateway.case(case.id, repeat, now) as ledger:
+            reply = await self._run(request_document(case, now=now, repeat=repeat, base_url=ledger.base_url))
+        return _with_account(reply, ledger)
 
     async def aclose(self) -> None:
         """Nothing is held: each attempt ends its own process."""
 
+    async def _run(self, request: dict[str, JsonValue]) -> Reply:
+        started = time.monotonic()
+        loop = asyncio.get_running_loop()
+        words = (self._program, *self._argv[1:])
+        try:
+            _, said = await loop.subprocess_exec(_Conversation, *words, start_new_session=True)
+        except OSError as error:
+            raise TargetError(f"cannot start {self._argv[0]}: {error.strerror or error}") from error
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                await said.hold(json.dumps(request).encode() + b"\n")
+        except TimeoutError:
+            return _crashed(f"{self._argv[0]} did not answer within {self._timeout_s:g} s and was killed", said)
+        finally:
+            await said.end()
+        return _reply(self._argv[0], said, (time.monotonic() - started) * 1000)
 
-class _Conversation:
+
+class _Conversation(asyncio.SubprocessProtocol):
     """One process: what it is told, what it says, and its end."""
 
-    def __init__(self, process: asyncio.subprocess.Process, request: bytes) -> None:
-        self._process = process
-        self._request = request
+    def __init__(self) -> None:
         self.output = bytearray()
         self.errors = bytearray()
         self.overflow = False
+        self._exited = asyncio.Event()
+        self._closed = asyncio.Event()
+        self._transport: asyncio.SubprocessTransport
 
     @property
     def code(self) -> int | None:
         """The exit status; negative = the signal that ended it."""
-        return self._process.returncode
+        return self._transport.get_returncode()
 
-    async def hold(self) -> None:
+    async def hold(self, request: bytes) -> None:
         """Tell it the request and listen until it has ended; what it leaves running is not waited for."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._tell())
-            listening = asyncio.gather(self._listen_output(), self._listen_errors())
-            ended: set[asyncio.Future[Any]] = {listening, tasks.create_task(self._process.wait())}
-            try:
-                await asyncio.wait(ended, return_when="FIRST_COMPLETED")
-                if not listening.done():
-                    await asyncio.wait({listening}, timeout=_GRACE_S)
-                    self._kill_group()
-                await listening
-            finally:
-                listening.cancel()
+        stdin = self._transport.get_pipe_transport(0)
+        assert isinstance(stdin, asyncio.WriteTransport)
+        stdin.write(request)
+        stdin.write_eof()
+        await self._exited.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                await self._closed.wait()  # what it said may still be on its way, or held open by a child of its own
+        self._kill_group()
+        await self._closed.wait()
 
     async def end(self) -> None:
         """Kill whatever of its process group is left, and reap it."""
         self._kill_group()
-        if self._process.returncode is None:
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._process.wait(), _GRACE_S)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_GRACE_S):
+                await self._exited.wait()
+        self._transport.close()
 
-    def _kill_group(self) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing is left of it
-            os.killpg(self._process.pid, signal.SIGKILL)
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The process runs."""
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
 
-    async def _tell(self) -> None:
-        stdin = self._process.stdin
-        assert stdin is not None
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # it need not read the request to answer
-            stdin.write(self._request)
-            await stdin.drain()
-        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            stdin.close()
-            await stdin.wait_closed()
-
-    async def _listen_output(self) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        while data := await stream.read(65536):
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        """It said something: what is kept of the output is bounded, of the errors it is the end."""
+        if fd == 1:
             self.output += data[: MAX_OUTPUT - len(self.output)]
             if len(self.output) == MAX_OUTPUT:
                 self.overflow = True
                 self._kill_group()
-                return
-
-    async def _listen_errors(self) -> None:
-        stream = self._process.stderr
-        assert stream is not None
-        while data := await stream.read(65536):
+        else:
             self.errors += data
             del self.errors[:-_TAIL]
+
+    def process_exited(self) -> None:
+        """It has ended."""
+        self._exited.set()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """It has ended, and so has everything that held its pipes."""
+        self._closed.set()
+
+    def _kill_group(self) -> None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # nothing is left of it
+            os.killpg(self._transport.get_pid(), signal.SIGKILL)
 
 
 def _reply(program: str, said: _Conversation, latency_ms: float) -> Reply:
@@ -167,6 +163,15 @@ def _reply(program: str, said: _Conversation, latency_ms: float) -> Reply:
     read = read_contract(said.output.decode("utf-8", "replace"))
     call = Call(latency_ms=latency_ms, tries=1, usage=read.usage)
     return Reply(answer=read.answer, raw=read.raw, calls=(call,), notices=read.notices)
+
+
+def _with_account(reply: Reply, ledger: Ledger) -> Reply:
+    """The reply with the model calls that the gateway saw; where a call failed and no query came, that is why."""
+    answer = reply.answer
+    if isinstance(answer, NoQuery) and (failure := ledger.last_failure) is not None:
+        answer = NoQuery(reason=failure.reason, message=failure.message)
+    notices = tuple(dict.fromkeys((*reply.notices, *ledger.notices)))
+    return reply.model_copy(update={"answer": answer, "calls": tuple(ledger.calls) or reply.calls, "notices": notices})
 
 
 def _crashed(message: str, said: _Conversation) -> Reply:
