@@ -28,6 +28,7 @@ from pydantic import JsonValue
 
 from harness.corpus.delimited import MAX_CELL
 from harness.corpus.json_text import JsonTextError, parse_json
+from harness.endpoint.chat import Completed
 from harness.errors import InputError
 from harness.targets.contract import ANSWER_KEYS, read_contract
 from harness.targets.replies import read_reply
@@ -248,16 +249,17 @@ def _repeat_of(document: Mapping[str, Any]) -> int | None:
 def _reply(document: dict[str, Any], case: Case) -> Reply:
     raw = document.get("raw")
     if any(document.get(key) is not None for key in ANSWER_KEYS):
-        said = read_contract(json.dumps({key: document[key] for key in _READ_KEYS if key in document}))
-        calls = _calls(document, said.usage)
+        read = read_contract(json.dumps({key: document[key] for key in _READ_KEYS if key in document}))
+        calls = _calls(document, read.usage)
         text = raw if isinstance(raw, str) else ""
-        return Reply(answer=said.answer, raw=text, calls=calls, notices=said.notices)
+        return Reply(answer=read.answer, raw=text, calls=calls, notices=read.notices)
     calls = _calls(document, Usage())
     if isinstance(query := document.get("answer"), str) and query.strip():
         return Reply(answer=_own_language(query, case), raw=raw if isinstance(raw, str) else "", calls=calls)
     if isinstance(raw, str) and raw.strip():
-        read = read_reply(raw, case.backend)
-        return Reply(answer=read.answer, raw=raw, cut=read.cut, calls=calls)
+        said = Completed(content=raw, latency_ms=0.0, tries=1)
+        reading = read_reply(said, case.backend)
+        return Reply(answer=reading.answer, raw=raw, cut=reading.cut, calls=calls)
     return Reply(answer=NoQuery(reason="empty", message="the recorded row holds no answer"), calls=calls)
 
 
