@@ -62,8 +62,12 @@ class RecordedTarget:
         self._path = path
         self._csv = path.suffix.lower() == ".csv"
         self._names: tuple[str, ...] = ()
-        self._digest = hashlib.file_digest(self._stream, "sha256").hexdigest()
-        self._index = self._build_index()
+        try:
+            self._digest = hashlib.file_digest(self._stream, "sha256").hexdigest()
+            self._index = self._build_index()
+        except InputError:
+            self._stream.close()
+            raise
         self.repeats = self._longest_run()
 
     def facts(self, case: Case) -> Mapping[str, JsonValue]:
