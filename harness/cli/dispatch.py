@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 from typer.main import get_command
 
-from harness.cli.settings import read_settings
-from harness.errors import EndpointError, RungError, UsageError
-
 if TYPE_CHECKING:
     from harness.cli import Entry
 
@@ -38,20 +35,31 @@ def dispatch(commands: Sequence["Entry"], argv: list[str]) -> int:
     try:
         if place is None:
             return _call(overview(commands), "rung", argv, {})
-        command = load(place)
-        name, rest = argv[0], argv[1:]
-        _name_environment(command)
-        return _call(command, f"rung {name}", double_dashed(rest, _options(command)), read_settings(name, command))
+        return _run(place, argv[0], argv[1:])
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
         # The reader of our output has gone (`rung … | head`): nothing more can be said to it, nor need be.
         sys.stdout = None
         return OK
-    except RungError as error:
-        return _tell(error)
     except Exception as error:
         return _confess(error)
+
+
+def _run(place: str, name: str, argv: list[str]) -> int:
+    from harness.cli.settings import read_settings
+    from harness.errors import EndpointError, RungError, UsageError
+
+    try:
+        command = load(place)
+        _name_environment(command)
+        return _call(command, f"rung {name}", double_dashed(argv, _options(command)), read_settings(name, command))
+    except UsageError as error:
+        return _tell("usage", error, USAGE)
+    except EndpointError as error:
+        return _tell("error", error, NOTHING_ANSWERED)
+    except RungError as error:
+        return _tell("error", error, USAGE)
 
 
 def overview(commands: Iterable["Entry"]) -> Any:
@@ -148,12 +156,11 @@ def _call(command: Any, name: str, argv: list[str], settings: dict[str, object])
     return status if isinstance(status, int) else OK
 
 
-def _tell(error: RungError) -> int:
+def _tell(kind: str, error: Exception, status: int) -> int:
     """Say a foreseen error as it is meant for the user."""
-    kind = "usage" if isinstance(error, UsageError) else "error"
     for line in str(error).splitlines() or [type(error).__name__]:
         typer.echo(f"{kind}: {line}", err=True)
-    return NOTHING_ANSWERED if isinstance(error, EndpointError) else USAGE
+    return status
 
 
 def _confess(error: Exception) -> int:

@@ -17,7 +17,7 @@ def read_settings(name: str, command: Any) -> dict[str, object]:
     Raises:
         InputError: the file is no TOML, or the command's table holds what is no flag of it.
     """
-    path, table = _find(Path.cwd())
+    path, table = _find()
     if path is None:
         return {}
     known = _flags(command)
@@ -34,11 +34,11 @@ def read_settings(name: str, command: Any) -> dict[str, object]:
     return settings
 
 
-def _find(folder: Path) -> tuple[Path | None, dict[str, Any]]:
-    own = folder / "rung.toml"
+def _find() -> tuple[Path | None, dict[str, Any]]:
+    own = Path("rung.toml")
     if own.is_file():
         return own, _load(own)
-    shared = folder / "pyproject.toml"
+    shared = Path("pyproject.toml")
     if shared.is_file():
         table = _load(shared).get("tool", {}).get("rung")
         if isinstance(table, dict):

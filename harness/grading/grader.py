@@ -50,7 +50,7 @@ class Grader:
         """Place an answer on the ladder and say what it means, without running it."""
         schema, fields = self._knowledge.schema(case), self._knowledge.fields(case)
         judgement = judge(case, answer, now=now, schema=schema, fields=fields, rules=self._rules, witness=self._witness)
-        return judgement, meaning_of(case, answer, judgement, now=now, schema=schema, fields=fields)
+        return judgement, meaning_of(case, answer, judgement, now=now, schema=schema)
 
     async def grade(self, case: Case, reply: Reply, *, now: datetime) -> Graded:
         """Place a reply on the ladder; run golden and answer where the run has an executor and the case a query."""

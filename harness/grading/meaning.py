@@ -2,9 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from canon.errors import ReadError
 from canon.schema import Schema
@@ -12,9 +10,6 @@ from canon.verdict import Canonical
 from harness.types.answers import Answer, MongoAnswer, NoQuery, Refusal, SqlAnswer
 from harness.types.cases import Case
 from harness.types.outcomes import Equivalent, Exact, Judgement
-
-if TYPE_CHECKING:
-    from canon.mongo.fields import Field as MongoField
 
 _SPACE = re.compile(r"\s+")
 
@@ -26,7 +21,6 @@ def meaning_of(
     *,
     now: datetime,
     schema: Schema | None = None,
-    fields: "Mapping[str, MongoField | str] | None" = None,
 ) -> str:
     """Digest of an answer's canonical form; of the refusal; of the reason why there is none.
 
@@ -41,26 +35,31 @@ def meaning_of(
         case (_, NoQuery(reason=reason)):
             return f"none:{reason}"
         case (_, SqlAnswer() | MongoAnswer()):
-            return _digest(_form(case, answer, now, schema, fields))
+            try:
+                return _digest(read_form(case, answer, now=now, schema=schema))
+            except ReadError:
+                return _digest("unread:" + _SPACE.sub(" ", answer.text.strip()))
 
 
-def _form(
+def read_form(
     case: Case,
     answer: SqlAnswer | MongoAnswer,
+    *,
     now: datetime,
-    schema: Schema | None,
-    fields: "Mapping[str, MongoField | str] | None",
+    schema: Schema | None = None,
 ) -> str:
-    try:
-        if isinstance(answer, SqlAnswer):
-            from canon.sql import read_sql
+    """A digest of a query's canonical form.
 
-            return read_sql(answer.text, dialect=case.backend, schema=schema, args=answer.args, now=now).fingerprint()
-        from canon.mongo import read_mongo
+    Raises:
+        ReadError: the text is no single readable query.
+    """
+    if isinstance(answer, SqlAnswer):
+        from canon.sql import read_sql
 
-        return read_mongo(answer.text, fields=fields, now=now).fingerprint()
-    except ReadError:
-        return "unread:" + _SPACE.sub(" ", answer.text.strip())
+        return read_sql(answer.text, dialect=case.backend, schema=schema, args=answer.args, now=now).fingerprint()
+    from canon.mongo import read_mongo
+
+    return read_mongo(answer.text, now=now).fingerprint()
 
 
 def _digest(form: str) -> str:

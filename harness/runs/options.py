@@ -10,8 +10,6 @@ from harness.errors import UsageError
 from harness.grading.execution import ExecutionMode
 from harness.types.frozen import Frozen
 
-DEFAULT_PARALLEL = 4
-
 
 class RunOptions(Frozen):
     """What to ask, of whom, how, and where to keep it. `None` = not said: the config or the default decides.
@@ -25,6 +23,10 @@ class RunOptions(Frozen):
         base_url: the endpoint.
         api_key_env: the environment variable that holds the key.
         answers: for the `recorded` target, the file with the answers.
+        command: for the `command` target, the program and its arguments.
+        function: for the `python` target, `module:function`.
+        url: for the `http` target, the service.
+        max_repairs: how often the QueryForge engine may ask the model again.
         now: clock of cases that pin none.
         repeat: attempts per case.
         parallel: attempts in flight at a time.
@@ -61,9 +63,13 @@ class RunOptions(Frozen):
     base_url: str | None = None
     api_key_env: str | None = None
     answers: Path | None = None
+    command: str | None = None
+    function: str | None = None
+    url: str | None = None
+    max_repairs: int | None = Field(default=None, ge=0)
     now: datetime | None = None
     repeat: int | None = Field(default=None, ge=1)
-    parallel: int = Field(default=DEFAULT_PARALLEL, ge=1)
+    parallel: int = Field(default=4, ge=1)
     rpm: float | None = None
     tpm: float | None = None
     retries: int | None = Field(default=None, ge=0)
@@ -87,6 +93,10 @@ class RunOptions(Frozen):
     runs: Path = Path("runs")
     resume: bool = False
     retry_errors: bool = False
+
+    def instant(self) -> datetime:
+        """The clock of cases that pin none, for a check that is no run."""
+        return self.now or datetime.now(UTC)
 
     def flags(self) -> dict[str, JsonValue]:
         """What was said, for the record of the run. A URL's credentials are left out."""

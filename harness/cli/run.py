@@ -1,0 +1,63 @@
+"""`rung run`: ask a target every sentence of a golden file, grade the answers, report."""
+
+import typer
+
+from harness.cli import flags
+
+
+def run(
+    context: typer.Context,
+    *,
+    golden: flags.Golden = None,
+    config: flags.Config = None,
+    backend: flags.Backend = None,
+    only: flags.Only = None,
+    ids: flags.Ids = None,
+    limit: flags.Limit = None,
+    target: flags.Target = None,
+    answers: flags.Answers = None,
+    command: flags.Command = None,
+    function: flags.Function = None,
+    url: flags.Url = None,
+    max_repairs: flags.MaxRepairs = None,
+    model: flags.Model = None,
+    base_url: flags.BaseUrl = None,
+    api_key_env: flags.ApiKeyEnv = None,
+    temperature: flags.Temperature = None,
+    seed: flags.Seed = None,
+    max_tokens: flags.MaxTokens = None,
+    timeout: flags.Timeout = None,
+    retries: flags.Retries = None,
+    rpm: flags.Rpm = None,
+    tpm: flags.Tpm = None,
+    price: flags.Price = None,
+    max_cost: flags.MaxCost = None,
+    deadline: flags.Deadline = None,
+    record: flags.Record = None,
+    replay: flags.Replay = None,
+    repeat: flags.Repeat = None,
+    parallel: flags.Parallel = None,
+    now: flags.Now = None,
+    exec_url: flags.Exec = None,
+    exec_mode: flags.ExecMode = None,
+    columns: flags.Columns = None,
+    no_witness: flags.NoWitness = False,
+    name: flags.Name = None,
+    runs: flags.Runs = None,
+    resume: flags.Resume = False,
+    retry_errors: flags.RetryErrors = False,
+    out: flags.Out = None,
+    fail_under: flags.FailUnder = None,
+    dry_run: flags.DryRun = False,
+    as_json: flags.Json = False,
+    quiet: flags.Quiet = False,
+    verbose: flags.Verbose = False,
+) -> None:
+    """Ask a target every sentence of a golden file, grade the answers, report."""
+    from harness.cli.running import read_options, read_output, report_dry_run, report_run
+
+    options, output = read_options(context.params), read_output(context.params)
+    if dry_run:
+        report_dry_run(options, output)
+        return
+    raise typer.Exit(report_run(options, output))
