@@ -152,7 +152,7 @@ class _Pair(NamedTuple):
             outcome = decision.decide(
                 want,
                 given,
-                fields if place == 0 else {},
+                fields,
                 limit=rules.max_regions,
                 deadline=deadline,
                 witnesses=place == 0,

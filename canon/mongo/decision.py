@@ -21,7 +21,7 @@ from bson import Regex
 from canon.errors import ReadError
 from canon.logic import forms, regions
 from canon.mongo import samples
-from canon.mongo.algebra import paths_of
+from canon.mongo.algebra import parts_of, paths_of
 from canon.mongo.fields import Field
 from canon.mongo.filters import Atom, Form, Literal, atoms_of, form_matches
 from canon.mongo.values import MISSING, Document, bracket, text
@@ -462,6 +462,9 @@ def decide(
         deadline: the `time.monotonic()` instant past which the answer is `Unclear`.
         witnesses: whether a document is a document of the collection; within a pipeline it is not.
     """
+    witnesses = witnesses and not any(is_made(atom) for atom in [*atoms_of(left), *atoms_of(right)])
+    if not witnesses:
+        fields = {}
     try:
         problem = Comparison.of(left, right, fields, deadline, witnesses)
         return problem.solve(limit, deadline, witnesses)
@@ -621,6 +624,14 @@ class Comparison:
             return lambda row: row[axis] == positive
         axis, bit = place
         return lambda row: bool(row[axis] & bit) == positive  # type: ignore[operator]
+
+
+def is_made(atom: Atom) -> bool:
+    """Whether an atom is about a value that a stage has made, and so about no field of a stored document."""
+    if atom.operator == "$expr":
+        assert isinstance(atom.argument, tuple)
+        return any(part[0] not in ("lit", "path", "var", "op", "rec", "arr", "missing") for part in parts_of(atom.argument))
+    return bool(atom.path) and atom.path[0][:1] in ("=", "#")
 
 
 def _root_of(atom: Atom) -> str | None:

@@ -5,8 +5,7 @@ complement, so it always ends in an atom's sign.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from bson import Decimal128, Int64, Regex
@@ -82,16 +81,12 @@ class Reader:
     Attributes:
         fields: what is declared of paths.
         trace: which identities were used.
-        prefix: the path of the array whose elements are read.
-        resolve: how a path of the filter is read as a path or an expression of the documents before a projection.
+        coerced: whether a text was read as the date that its path is declared to hold.
     """
 
     fields: Mapping[str, Field]
     trace: Trace
-    prefix: Path = ()
     coerced: bool = False
-    negative: bool = False
-    expressions: Mapping[str, Expression] = field(default_factory=dict)
 
     # -- structure ------------------------------------------------------------------------------------------------
 
@@ -108,7 +103,7 @@ class Reader:
     def clause(self, key: str, value: object, positive: bool) -> Form:
         """The form of one member of a filter."""
         if key[:1] != "$":
-            return self.path(self.prefix + tuple(key.split(".")), value, positive)
+            return self.path(self.located(key), value, positive)
         if key in ("$and", "$or", "$nor"):
             return self.junction(key, value, positive)
         if key == "$expr":
@@ -139,6 +134,10 @@ class Reader:
         )
 
     # -- paths ----------------------------------------------------------------------------------------------------
+
+    def located(self, path: str) -> Path:
+        """A path of the filter as a path of the documents that the filter is decided on."""
+        return tuple(path.split("."))
 
     def path(self, path: Path, condition: object, positive: bool) -> Form:
         """The form of a condition on a path."""
@@ -302,7 +301,7 @@ class Reader:
         """The form of `$elemMatch`, taken apart where it asks for one of several."""
         by_value = matching.element_match_form(argument)
         assert isinstance(argument, dict)
-        inner = Reader(self._within(path), Trace(), ())
+        inner = Reader(self._within(path), Trace())
         form = inner.operators((), argument, True) if by_value else inner.filter(argument)
         self.trace.used |= inner.trace.used
         self.coerced = self.coerced or inner.coerced

@@ -679,9 +679,9 @@ class _ShapedReader(Reader):
         super().__init__(fields, trace)
         self.shape = shape
 
-    def path(self, path: tuple[str, ...], condition: object, positive: bool) -> Form:
-        """The form of a condition on a path."""
-        return super().path(path if self.shape.identity else self.shape.subject(".".join(path)), condition, positive)
+    def located(self, path: str) -> tuple[str, ...]:
+        """A path over the shape as a path over the documents read."""
+        return self.shape.subject(path)
 
     def expression(self, expression: Expression, positive: bool) -> Form:
         """The form of `$expr`."""

@@ -17,7 +17,7 @@ from canon.mongo.algebra import Expression, written
 from canon.mongo.display import document_json
 from canon.mongo.expressions import evaluate
 from canon.mongo.fields import Field
-from canon.mongo.filters import Form, form_matches
+from canon.mongo.filters import Form, atoms_of, form_matches
 from canon.mongo.matching import candidates
 from canon.mongo.pipelines import Plan, Stage
 from canon.mongo.shapes import Shape, roots_of
@@ -75,7 +75,9 @@ def _runnable(plan: Plan) -> bool:
     kinds = [stage.kind for stage in plan.stages]
     if plan.result == "count":
         kinds = kinds[:-1]
-    return plan.result in ("documents", "count") and all(kind in ("match", "sort", "window") for kind in kinds)
+    if plan.result not in ("documents", "count") or not all(kind in ("match", "sort", "window") for kind in kinds):
+        return False
+    return not any(decision.is_made(atom) for stage in plan.stages for atom in atoms_of(stage.form))
 
 
 def _condition(plan: Plan) -> Form:
