@@ -1,0 +1,192 @@
+"""A run from the command line to its files: the demo, the spelling of qfeval, statuses, JSON, predictions, reports."""
+
+import csv
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from harness.endpoint.scripted.server import ScriptedServer
+from tests.e2e.commands import ORDERS, People, rung
+
+LADDER = {"EXACT": 4, "EQUIVALENT": 17, "REFUSED": 3, "FAIL": 1, "ERROR": 0}
+
+
+def orders(base_url: str) -> list[object]:
+    corpus = ["-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json"]
+    return [*corpus, "-model", "scripted", "-base-url", base_url]
+
+
+def test_the_demo_shows_the_ladder_says_scripted_and_exits_0(tmp_path: Path) -> None:
+    done = rung(tmp_path, "demo")
+    assert done.status == 0, done.err
+    for grade, number in LADDER.items():
+        (line,) = [line for line in done.out.splitlines() if line.strip().startswith(grade + " ")]
+        assert line.split()[2] == str(number)
+    assert "Scripted answers: this run shows the program, it measures no model." in done.out
+    assert "list what was neither cancelled nor refunded" in done.out
+    assert "rung run -in " in done.out
+    assert "\x1b" not in done.out + done.err
+
+
+def test_run_on_the_same_corpus_exits_1_and_its_files_say_the_same(tmp_path: Path) -> None:
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        done = rung(
+            tmp_path, "run", *orders(server.base_url), "--json", "-out", "r.csv", "-out", "r.jsonl", "--name", "one"
+        )
+    assert done.status == 1, done.err
+    assert done.document["grades"] == LADDER
+    assert (done.document["repairs"], done.document["retries"]) == (1, 1)
+    assert done.document["run"]["name"] == "one"
+    with (tmp_path / "r.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    counted = {grade: sum(row["grade"] == grade for row in rows) for grade in LADDER}
+    assert counted == LADDER
+    assert len((tmp_path / "r.jsonl").read_text("utf-8").splitlines()) == 25
+    summary = json.loads((tmp_path / "runs" / "one" / "summary.json").read_text("utf-8"))
+    assert summary == {name: value for name, value in done.document.items() if name != "run"}
+
+
+def test_the_spelling_of_qfeval_works_as_it_stands(tmp_path: Path) -> None:
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        done = rung(
+            tmp_path, "run", "-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json", "-model", "M",
+            "-repeat", "5", "-rpm", "6000", "-only", "refusal,relative-date", "-out", "r.csv",
+            RUNG_BASE_URL=server.base_url,
+        )  # fmt: skip
+    assert done.status == 0, done.err
+    with (tmp_path / "r.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["grade"], row["passes"], row["repeats"]) for row in rows] == (
+        [("EQUIVALENT", "5", "5")] * 3 + [("REFUSED", "5", "5")] * 3
+    )
+
+
+def test_settings_of_the_folder_are_enough(tmp_path: Path) -> None:
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        (tmp_path / "rung.toml").write_text(
+            f'in = "{ORDERS}/golden.csv"\nconfig = "{ORDERS}/config.json"\n'
+            f'model = "M"\nbase-url = "{server.base_url}"\n'
+            '[run]\nonly = ["refusal"]\njson = true\n'
+        )
+        done = rung(tmp_path, "run")
+    assert (done.status, done.document["cases"]) == (0, 3)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "said"),
+    [
+        (["-only", "refusal"], 0, ""),
+        (["-only", "negation"], 1, ""),
+        (["-only", "negation", "--fail-under", "50%"], 0, ""),
+        (["-only", "negation", "--fail-under", "0.51"], 1, ""),
+        (["-only", "refusals"], 2, "no case of .* has the tag `refusals`; did you mean `refusal`?"),
+        (["-ids", "Q99"], 2, "has the id `Q99`"),
+        (["-out", "r.xlsx"], 2, "--out r.xlsx: no report has this extension"),
+        (["-exec-mode", "always"], 2, "--exec-mode: input should be 'annotate', 'require' or 'promote'"),
+        (["-now", "yesterday"], 2, "--now 'yesterday': write an instant such as 2026-08-04"),
+        (["-fail-under", "most"], 2, "--fail-under 'most': write a rate"),
+        (["-retry-errors"], 2, "it needs --resume"),
+        (["-target", "queryfroge"], 2, "did you mean queryforge?"),
+        (["-in", "none.csv"], 2, "none.csv: "),
+        (["-config", "none.json"], 2, "none.json: no such file"),
+    ],
+)
+def test_exit_status_and_what_is_said(tmp_path: Path, argv: list[str], status: int, said: str) -> None:
+    import re
+
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        done = rung(tmp_path, "run", *orders(server.base_url), *argv)
+    assert done.status == status, done.out + done.err
+    assert re.search(said, done.err)
+    assert "Traceback" not in done.err
+    if status == 2:
+        assert done.out == ""
+        assert not (tmp_path / "runs").exists()
+
+
+def test_an_endpoint_that_nobody_answers_at_exits_3(tmp_path: Path) -> None:
+    url = f"http://127.0.0.1:{free_port()}/v1"
+    done = rung(tmp_path, "run", *orders(url), "-retries", "0", "-only", "simple")
+    assert done.status == 3
+    assert "3 of 3" not in done.out
+    assert "transport" in done.out
+
+
+def test_without_a_model_a_run_says_what_is_missing(tmp_path: Path) -> None:
+    done = rung(tmp_path, "run", "-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json")
+    assert (done.status, done.out) == (2, "")
+    assert "no model is named: --model NAME" in done.err
+
+
+def test_a_dry_run_needs_no_endpoint_and_counts(tmp_path: Path) -> None:
+    done = rung(tmp_path, "run", "-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json", "-dry-run", "-json")
+    assert done.status == 0, done.err
+    assert done.document["against_itself"] == {"EXACT": 22, "EQUIVALENT": 0, "REFUSED": 3, "FAIL": 0, "ERROR": 0}
+    assert (done.document["cases"], done.document["unpinned"], done.document["calls"]) == (25, 0, 25)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_dry_run_names_every_problem_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "g.csv").write_text("id,nl,backend,expect_sql\na,one,sqlite,SELEC 1\na,two,sqlite,\n")
+    done = rung(tmp_path, "run", "-in", "g.csv", "-dry-run")
+    assert done.status == 2
+    assert [line.split(": ")[1] for line in done.err.splitlines()] == ["g.csv:2", "g.csv:3", "g.csv:3"]
+
+
+def test_predictions_are_graded_without_a_model(tmp_path: Path) -> None:
+    people = People(tmp_path / "people", 20).write()
+    lines = [{"id": f"p{n}", "sql": f"SELECT name FROM people WHERE {n} < age"} for n in range(19)]
+    (tmp_path / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = rung(tmp_path, "grade", "predictions.jsonl", "-in", people.golden, "-config", people.ddl, "-json")
+    assert done.status == 1, done.err
+    assert done.document["grades"] == {"EXACT": 0, "EQUIVALENT": 19, "REFUSED": 0, "FAIL": 0, "ERROR": 1}
+    assert done.document["reasons"] == {"empty": 1}
+
+
+def test_an_earlier_run_is_graded_again_by_other_rules(tmp_path: Path) -> None:
+    people = People(tmp_path / "people", 20).write()
+    with ScriptedServer(people.script()) as server:
+        first = rung(tmp_path, "run", *people.flags(server.base_url), "--json", "--name", "one", "--repeat", "2")
+        asked = server.count
+    again = rung(tmp_path, "grade", "runs/one", "--json", "--name", "again")
+    assert server.count == asked == 40
+    for name in ("grades", "attempts", "bases"):
+        assert again.document[name] == first.document[name]
+    assert (first.status, again.status) == (1, 1)
+
+
+def test_an_earlier_run_says_nothing_of_a_sentence_that_it_was_not_asked(tmp_path: Path) -> None:
+    people = People(tmp_path / "people", 3).write()
+    with ScriptedServer(people.script()) as server:
+        rung(tmp_path, "run", *people.flags(server.base_url), "--name", "one")
+    people.golden.write_text(people.golden.read_text().replace("older than 1 years", "older than one year"))
+    again = rung(tmp_path, "grade", "runs/one", "--json")
+    assert again.document["reasons"] == {"empty": 1}
+
+
+def test_stdout_is_the_report_and_stderr_the_rest(tmp_path: Path) -> None:
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        loud = rung(tmp_path, "run", *orders(server.base_url), "-only", "scope", "--name", "loud")
+        quiet = rung(tmp_path, "run", *orders(server.base_url), "-only", "scope", "-quiet")
+    assert loud.err == "kept in runs/loud\n"
+    assert quiet.err == ""
+    assert quiet.out.startswith("rung  ")
+
+
+def test_init_writes_what_a_dry_run_takes(tmp_path: Path) -> None:
+    assert rung(tmp_path, "init", "mine").status == 0
+    checked = rung(tmp_path / "mine", "run", "-dry-run", "-json")
+    assert checked.status == 0, checked.err
+    assert checked.document["against_itself"]["EXACT"] == 2
+    again = rung(tmp_path, "init", "mine")
+    assert again.status == 2
+    assert "there already: " in again.err
+    assert rung(tmp_path, "init", "mine", "--force").status == 0
