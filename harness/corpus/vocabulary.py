@@ -54,7 +54,16 @@ _MONGO_TYPES: dict[FieldType, MongoType] = {
     "date": "date",
     "array": "array",
 }
-_ENGINE_IDS: dict[str, str] = {"postgres": "sql", "mysql": "mysql", "mongo": "mongo"}
+
+
+def mapping_keys(backend: str) -> tuple[str, ...]:
+    """The keys under which a config may name a thing for a backend, the first that is there counting.
+
+    The engine reads `sql` for PostgreSQL, and for MySQL what `mysql` does not name; other dialects are taken as MySQL is.
+    """
+    if backend == "mongo":
+        return ("mongo",)
+    return ("sql",) if backend == "postgres" else (backend, "sql")
 
 
 class _Part(BaseModel):
@@ -126,11 +135,8 @@ class VocabularyField(_Part):
                 return self.values
 
     def stored_name(self, backend: str) -> str:
-        """The column or path: the engine's mapping for the backend, else SQL's for another dialect, else the name."""
-        engine_id = _ENGINE_IDS.get(backend)
-        if engine_id is not None:
-            return self.mapping.get(engine_id) or self.name
-        return self.mapping.get(backend) or self.mapping.get("sql") or self.name
+        """The column or path in a backend; see `mapping_keys`."""
+        return next((name for key in mapping_keys(backend) if (name := self.mapping.get(key))), self.name)
 
 
 class BackendConfig(_Part):
@@ -225,12 +231,9 @@ class Vocabulary(_Part):
         return next((block.api_key_env for block in blocks if block.api_key_env), None)
 
     def table_name(self, backend: str) -> str:
-        """The table or collection of a backend: the config's, SQL's for a dialect it does not name, else the entity."""
-        wanted = _ENGINE_IDS.get(backend, backend)
-        for name in (wanted, *(() if backend in _ENGINE_IDS else ("sql",))):
-            if name in self.backends and self.backends[name].source:
-                return self.backends[name].source
-        return self.entity
+        """The table or collection in a backend, the entity's name where the config names none; see `mapping_keys`."""
+        found = (self.backends[key].source for key in mapping_keys(backend) if key in self.backends)
+        return next(filter(None, found), self.entity)
 
     def schema(self, dialect: str) -> Schema:  # type: ignore[override]  # pydantic's own is deprecated
         """What the config says of the data in a SQL dialect; it says nothing of keys and NULLs."""

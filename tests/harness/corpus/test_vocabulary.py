@@ -40,7 +40,7 @@ def test_schema_of_a_sql_dialect():
     assert read().schema("postgres") == Schema(tables=(Table(name="orders", columns=columns),))
     assert [column.name for column in read().schema("duckdb").tables[0].columns] == list(names)
     mysql = read().schema("mysql").tables[0]
-    assert (mysql.name, mysql.columns[1].name, mysql.columns[3].name) == ("Order", "createdAt", "label_list")
+    assert (mysql.name, mysql.columns[1].name, mysql.columns[3].name) == ("orders", "created_at", "label_list")
 
 
 def test_fields_of_mongo_documents():
