@@ -147,12 +147,19 @@ def create_target(name: str, settings: TargetSettings) -> Target:
     return target_entry(name).build(settings)
 
 
-def default_target(config: Path | None, *, answers: Path | None = None, command: tuple[str, ...] = ()) -> str:
+def default_target(
+    config: Path | None,
+    *,
+    answers: Path | None = None,
+    command: tuple[str, ...] = (),
+    function: str | None = None,
+    url: str | None = None,
+) -> str:
     """The target that is meant where none is named: what the other options point to, else what the config is for."""
     from harness.corpus.configs import DDL_SUFFIXES
 
-    if answers is not None:
-        return "recorded"
-    if command:
-        return "command"
+    pointed = {"recorded": answers, "command": command, "python": function, "http": url}
+    for name, option in pointed.items():
+        if option:
+            return name
     return "prompt" if config is None or config.suffix.lower() in DDL_SUFFIXES else "queryforge"
