@@ -18,10 +18,10 @@ from harness.corpus.columns import (
     read_scope,
 )
 from harness.corpus.configs import Config, DdlConfig, load_config
-from harness.corpus.default_projection import uses_default
+from harness.corpus.default_projection import ENGINE_SQL, uses_default
 from harness.corpus.delimited import Row
 from harness.corpus.expectations import EXPECTATIONS, ExpectationColumn
-from harness.corpus.query_texts import dialects
+from harness.corpus.query_texts import Args, dialects
 from harness.errors import VocabularyError
 from harness.types.cases import Case, Expectation, ResultRules
 from harness.types.problems import FileProblem
@@ -94,7 +94,7 @@ class CaseReader:
         case_id, nl = self._required("id"), self._required("nl").strip()
         backend = self._read_backend()
         kind, expectation = self._read_expectation(backend)
-        config = self._read_config(expectation)
+        config = self._read_config(expectation, backend)
         facts: dict[str, Any] = {
             "tags": self._cell("tags", read_list, _NOTHING),
             "accept": self._read_accept(kind, backend),
@@ -180,8 +180,8 @@ class CaseReader:
             self._report(column, f"is for another backend than `{backend}`; set `backend` to {fix}")
             return kind, None
         expectation = self._cell(column, lambda cell: kind.build(cell, args), None)
-        if expectation is not None:
-            self._check_query(kind, self._text(column), backend, column=column)
+        if expectation is not None and (args is not None or not self._text("expect_args")):
+            self._check_query(kind, self._text(column), backend, args, column=column)
         return kind, expectation
 
     def _read_accept(self, kind: ExpectationColumn | None, backend: str | None) -> tuple[str, ...]:
@@ -190,16 +190,18 @@ class CaseReader:
             self._report("accept", "goes with an expected query only")
         elif kind is not None and backend is not None:
             for number, query in enumerate(accept, start=1):
-                self._check_query(kind, query, backend, column="accept", label=f"query {number}: ")
+                self._check_query(kind, query, backend, None, column="accept", label=f"query {number}: ")
         return accept
 
-    def _check_query(self, kind: ExpectationColumn, query: str, backend: str, *, column: str, label: str = "") -> None:
+    def _check_query(
+        self, kind: ExpectationColumn, query: str, backend: str, args: Args, *, column: str, label: str = ""
+    ) -> None:
         if not self._check or kind.problem is None or _NO_TEXT.search(query):
             return
-        if (said := kind.problem(query, backend)) is not None:
+        if (said := kind.problem(query, backend, args)) is not None:
             self._report(column, label + said)
 
-    def _read_config(self, expectation: Expectation | None) -> Path | None:
+    def _read_config(self, expectation: Expectation | None, backend: str | None) -> Path | None:
         named = self._text("config").strip()
         path = self._path.parent / named if named else self._config
         if not self._check:
@@ -213,6 +215,11 @@ class CaseReader:
         projects_default = expectation is not None and expectation.kind == "sql" and uses_default(expectation.text)
         if projects_default and (path is None or isinstance(config, DdlConfig)):
             self._report("expect_sql", "`<default>` needs a vocabulary config; name one in `config` or with --config")
+        elif projects_default and backend not in ENGINE_SQL:
+            said = (
+                f"`<default>` is what QueryForge compiles, and it does not compile for {backend}; write the columns out"
+            )
+            self._report("expect_sql", said)
         return path
 
     def _read_fixture(self) -> str | None:

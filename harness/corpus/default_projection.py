@@ -2,6 +2,9 @@
 
 import re
 
+ENGINE_SQL = frozenset({"postgres", "mysql"})
+"""The dialects that QueryForge compiles SQL for."""
+
 _SELECT_DEFAULT = re.compile(r"\A(?P<head>\s*select\s+(?:distinct\s+)?)<\s*default\s*>", re.IGNORECASE)
 
 

@@ -4,13 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from pydantic import JsonValue
-
 from harness.corpus.columns import CellError, did_you_mean
-from harness.corpus.query_texts import mongo_problem, sql_problem
+from harness.corpus.query_texts import Args, mongo_problem, sql_problem
 from harness.types.cases import Expectation, ExpectMongo, ExpectRefusal, ExpectSql
-
-Args = tuple[JsonValue, ...] | None
 
 
 @dataclass(frozen=True)
@@ -20,13 +16,13 @@ class ExpectationColumn:
     Attributes:
         build: reads the cell (and `expect_args`); raises `CellError`.
         backend: `sql`, `mongo`, or `any`: which backends it can be asked of.
-        problem: what is wrong with a query of this kind (text, backend), `None` if nothing is; `None` in its place =
-            this kind has no queries, so that `accept` cannot go with it.
+        problem: what is wrong with a query of this kind (text, backend, args), `None` if nothing is; `None` in its
+            place = this kind has no queries, so that `accept` cannot go with it.
     """
 
     build: Callable[[str, Args], Expectation]
     backend: str
-    problem: Callable[[str, str], str | None] | None
+    problem: Callable[[str, str, Args], str | None] | None
 
 
 def _sql(cell: str, args: Args) -> Expectation:
@@ -46,7 +42,7 @@ def _refusal(cell: str, args: Args) -> Expectation:
 EXPECTATIONS: Mapping[str, ExpectationColumn] = MappingProxyType(
     {
         "expect_sql": ExpectationColumn(_sql, "sql", sql_problem),
-        "expect_mongo": ExpectationColumn(_mongo, "mongo", lambda text, backend: mongo_problem(text)),
+        "expect_mongo": ExpectationColumn(_mongo, "mongo", lambda text, backend, args: mongo_problem(text)),
         "expect_error": ExpectationColumn(_refusal, "any", None),
     }
 )

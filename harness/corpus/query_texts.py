@@ -2,9 +2,17 @@
 
 import re
 from functools import cache
+from typing import TYPE_CHECKING
+
+from pydantic import JsonValue
 
 from harness.corpus.default_projection import with_projection
 
+if TYPE_CHECKING:
+    from sqlglot.expressions import Expression
+
+Args = tuple[JsonValue, ...] | None
+_MAY_BE_PARAMETER = re.compile(r"[$?:@%]")
 _SMART = {"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "′": "'", "″": '"'}
 _STRAIGHT = str.maketrans(_SMART)
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
@@ -18,18 +26,46 @@ def dialects() -> frozenset[str]:
     return frozenset(name for name in Dialect.classes if name)
 
 
-def sql_problem(text: str, dialect: str) -> str | None:
-    """What is wrong with a SQL query, `None` if it reads as one query of the dialect."""
+def sql_problem(text: str, dialect: str, args: Args) -> str | None:
+    """What is wrong with a SQL query, `None` if it reads as one query of the dialect, each parameter with its value.
+
+    Args:
+        text: the query; its projection may be `<default>`.
+        dialect: a sqlglot dialect.
+        args: the values of its parameters by position, `None` = none are given.
+    """
     if (said := _smart_quotes(text)) is not None:
         return said
     from canon.errors import ReadError
     from canon.sql.dialects import dialect_of
+    from canon.sql.query import read_sql
     from canon.sql.reader import parse_query
 
+    readable = with_projection(text, "*")
     try:
-        parse_query(with_projection(text, "*"), dialect_of(dialect))
+        tree = parse_query(readable, dialect_of(dialect))
+        if args is None and not _MAY_BE_PARAMETER.search(text):
+            return None
+        if (said := _parameter_problem(tree, dialect, args)) is not None:
+            return said
+        read_sql(readable, dialect=dialect, args=args or ())
     except ReadError as error:
         return error.message
+    return None
+
+
+def _parameter_problem(tree: "Expression", dialect: str, args: Args) -> str | None:
+    from sqlglot import exp
+
+    marks = list(tree.find_all(exp.Placeholder, exp.Parameter))
+    if args is None:
+        if not marks:
+            return None
+        return f"the parameter {marks[0].sql(dialect)} has no value; give the values in `expect_args`, or write them inline"
+    numbers = [int(mark.name) for mark in marks if mark.name.isdecimal()]
+    wanted = max(numbers) if numbers else len(marks)
+    if wanted != len(args):
+        return f"the query has {wanted} parameters, `expect_args` gives {len(args)} values"
     return None
 
 

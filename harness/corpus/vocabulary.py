@@ -59,7 +59,7 @@ _MONGO_TYPES: dict[FieldType, MongoType] = {
 def mapping_keys(backend: str) -> tuple[str, ...]:
     """The keys under which a config may name a thing for a backend, the first that is there counting.
 
-    The engine reads `sql` for PostgreSQL, and for MySQL what `mysql` does not name; other dialects are taken like MySQL.
+    The engine reads `sql` for PostgreSQL, and for MySQL what `mysql` does not name; other dialects are taken as such.
     """
     if backend == "mongo":
         return ("mongo",)

@@ -185,6 +185,27 @@ WRONG: dict[str, tuple[str | bytes, list[str]]] = {
         "id,nl,expect_sql,config\nA,a,SELECT <default> FROM orders,schema.sql\n",
         ["2: expect_sql: `<default>` needs a vocabulary config; name one in `config` or with --config"],
     ),
+    "default projection in a dialect that the engine lacks": (
+        "id,nl,backend,expect_sql,config\nA,a,sqlite,SELECT <default> FROM orders,config.json\n",
+        [
+            "2: expect_sql: `<default>` is what QueryForge compiles, and it does not compile for sqlite;"
+            " write the columns out"
+        ],
+    ),
+    "parameter without a value": (
+        HEAD + "A,a,SELECT * FROM t WHERE a = $1\n",
+        [
+            "2: expect_sql: the parameter $1 has no value; give the values in `expect_args`, or write them inline",
+        ],
+    ),
+    "too few values": (
+        "id,nl,expect_sql,expect_args\nA,a,SELECT * FROM t WHERE a = $1 AND b = $2,[5]\n",
+        ["2: expect_sql: the query has 2 parameters, `expect_args` gives 1 values"],
+    ),
+    "values for nothing": (
+        "id,nl,expect_sql,expect_args\nA,a,SELECT 1,[5]\n",
+        ["2: expect_sql: the query has 0 parameters, `expect_args` gives 1 values"],
+    ),
     "accept that does not read": (
         'id,nl,expect_sql,accept\nA,a,SELECT 1,"[""SELECT 2"", ""SELEC 3""]"\n',
         ["2: accept: query 2: not postgres: Invalid expression / Unexpected token (line 1, column 7 near `3`)"],
@@ -298,7 +319,7 @@ def test_every_column_is_read(golden, tmp_path):
     corpus = golden(
         "id,nl,backend,config,tags,expect_sql,expect_mongo,expect_error,expect_args,scope,now,notes,accept,fixture,"
         "order_matters,float_tolerance,match_key,weight,group\n"
-        'A,"two\nlines",sql,config.json, a; b ;;a,SELECT $1,,,"[""x"", 5, null]","{""t"": [1, ""y""]}",'
+        'A,"two\nlines",sql,config.json, a; b ;;a,"SELECT $1, $2, $3",,,"[""x"", 5, null]","{""t"": [1, ""y""]}",'
         '2026-08-04T02:30:00+02:00,ignored,"[""SELECT 2""]",data.db,yes,0.5,k1;k2,2.5,g\n'
         'B,b,mongo,,,,{a: 1},,,,2026-08-04,,"[{""a"": {""$eq"": 1}}]",mongodb://localhost/x,,,,,\n'
         "C,c,mysql,,,,,unsupported,,,,,,,no,,,,\n"
@@ -310,7 +331,7 @@ def test_every_column_is_read(golden, tmp_path):
     assert first.config == tmp_path / "config.json"
     assert second.config is None
     assert first.tags == ("a", "b")
-    assert first.expectation == ExpectSql(text="SELECT $1", args=("x", 5, None))
+    assert first.expectation == ExpectSql(text="SELECT $1, $2, $3", args=("x", 5, None))
     assert second.expectation == ExpectMongo(text="{a: 1}")
     assert third.expectation == ExpectRefusal()
     assert first.scope == {"t": [1, "y"]}
