@@ -61,11 +61,12 @@ def _parameter_problem(tree: "Expression", dialect: str, args: Args) -> str | No
     if args is None:
         if not marks:
             return None
-        return f"the parameter {marks[0].sql(dialect)} has no value; give the values in `expect_args`, or write them inline"
+        first = marks[0].sql(dialect)
+        return f"the parameter {first} has no value; give the values in `expect_args`, or write them inline"
     numbers = [int(mark.name) for mark in marks if mark.name.isdecimal()]
     wanted = max(numbers) if numbers else len(marks)
     if wanted != len(args):
-        return f"the query has {wanted} parameters, `expect_args` gives {len(args)} values"
+        return f"the query's parameters are {wanted}, the values in `expect_args` are {len(args)}"
     return None
 
 

@@ -200,11 +200,11 @@ WRONG: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "too few values": (
         "id,nl,expect_sql,expect_args\nA,a,SELECT * FROM t WHERE a = $1 AND b = $2,[5]\n",
-        ["2: expect_sql: the query has 2 parameters, `expect_args` gives 1 values"],
+        ["2: expect_sql: the query's parameters are 2, the values in `expect_args` are 1"],
     ),
     "values for nothing": (
         "id,nl,expect_sql,expect_args\nA,a,SELECT 1,[5]\n",
-        ["2: expect_sql: the query has 0 parameters, `expect_args` gives 1 values"],
+        ["2: expect_sql: the query's parameters are 0, the values in `expect_args` are 1"],
     ),
     "accept that does not read": (
         'id,nl,expect_sql,accept\nA,a,SELECT 1,"[""SELECT 2"", ""SELEC 3""]"\n',
