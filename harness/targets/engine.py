@@ -118,7 +118,7 @@ def pin_dates(
     """
     if result.ast is None or not depends_on_clock(result.ast):
         return _answer(backend, result.sql, result.args, result.doc)
-    zone = _zone(vocabulary)
+    zone = config_zone(vocabulary)
     while True:
         began = datetime.now(UTC)
         resolved = resolve_dates(result.ast, now=now, zone=zone, engine_now=began)
@@ -151,7 +151,12 @@ def _answer(backend: str, sql: str, args: Any, doc: Any) -> Answer:
     return SqlAnswer(text=sql, args=bound)
 
 
-def _zone(vocabulary: Vocabulary) -> ZoneInfo:
+def config_zone(vocabulary: Vocabulary) -> ZoneInfo:
+    """The time zone in which the engine begins days, weeks, months and years.
+
+    Raises:
+        TargetError: there is no such time zone.
+    """
     try:
         return ZoneInfo(vocabulary.timezone or "UTC")
     except (ZoneInfoNotFoundError, ValueError) as error:

@@ -8,7 +8,7 @@ the model gave relative to now are resolved at the pinned clock (`harness.target
 import hashlib
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import queryforge
@@ -19,7 +19,7 @@ from harness.corpus.vocabulary import Vocabulary
 from harness.endpoint.gateway import Gateway, Ledger
 from harness.errors import TargetError
 from harness.targets.ast_dates import DateRangeError
-from harness.targets.engine import ENGINE_BACKENDS, EngineThreads, engine_version, pin_dates, translate
+from harness.targets.engine import ENGINE_BACKENDS, EngineThreads, config_zone, engine_version, pin_dates, translate
 from harness.types.answers import Answer, NoQuery, Refusal, Reply
 from harness.types.cases import Case
 
@@ -81,7 +81,9 @@ class QueryForgeTarget:
         if case.backend not in ENGINE_BACKENDS:
             said = f"QueryForge compiles for {', '.join(ENGINE_BACKENDS)}, not for {case.backend}"
             return Reply(answer=NoQuery(reason="target_crashed", message=said))
-        with self._gateway.case(case.id, repeat, now) as ledger:
+        # The prompt's "today" line is in the config's time zone: the gateway is given what the clock on the wall shows.
+        wall = now.astimezone(config_zone(vocabulary)).replace(tzinfo=UTC)
+        with self._gateway.case(case.id, repeat, wall) as ledger:
             answer = await self._threads.run(lambda: self._ask(vocabulary, case, now, ledger))
         if (failure := ledger.last_failure) is not None and not isinstance(answer, Refusal):
             answer = NoQuery(reason=failure.reason, message=failure.message)

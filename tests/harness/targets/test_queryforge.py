@@ -49,6 +49,9 @@ def ast(tree=None, **parts):
 
 OPEN = ast(comparison("status", "equals", kind="enum", v="OPEN"))
 INVALID = ast(comparison("state", "equals", kind="enum", v="OPEN"))
+LAST_MONTH = comparison("createdAt", "between", kind="period", unit="month", **{"from": -1, "to": -1})
+LAST_HOUR = comparison("createdAt", "between", kind="period", unit="hour", **{"from": -1, "to": 0})
+TWO_WEEKS = comparison("createdAt", "after", kind="relative_date", unit="day", amount=-14)
 
 
 @pytest.fixture
@@ -111,6 +114,14 @@ def test_the_prompt_is_told_the_pinned_day(config):
     _, (request,) = ask(case(config), OPEN)
     system = request.body["messages"][0]["content"]
     assert "Today (UTC): 2026-09-14" in system
+
+
+def test_days_begin_in_the_time_zone_of_the_config(config):
+    config.write_text(json.dumps(CONFIG | {"timezone": "America/New_York"}))
+    reply, (request,) = ask(case(config), ast(LAST_MONTH), now=datetime(2026, 9, 1, 2, 30, tzinfo=UTC))
+    assert "Today (America/New_York): 2026-08-31" in request.body["messages"][0]["content"]
+    assert isinstance(reply.answer, SqlAnswer)
+    assert reply.answer.args == ("2026-07-01T04:00:00Z", "2026-08-01T04:00:00Z")
 
 
 def test_no_key_of_the_config_and_none_of_its_endpoints_is_used(config):
@@ -185,11 +196,6 @@ def test_a_scope_that_the_engine_refuses_is_told(config):
     assert reply.answer.reason == "target_crashed"
     assert "NOWHERE" in reply.answer.message
     assert len(received) <= 1
-
-
-LAST_MONTH = comparison("createdAt", "between", kind="period", unit="month", **{"from": -1, "to": -1})
-LAST_HOUR = comparison("createdAt", "between", kind="period", unit="hour", **{"from": -1, "to": 0})
-TWO_WEEKS = comparison("createdAt", "after", kind="relative_date", unit="day", amount=-14)
 
 
 @pytest.mark.parametrize(
