@@ -12,6 +12,7 @@ from harness.sandbox.matching import KeyedVerdict, Verdict, compare_keyed, compa
 from harness.sandbox.values import preview
 
 _NAMES_SHOWN = 20
+Rows = Iterable[Row]
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,9 @@ class Rules:
 
 def difference(
     expected_names: Sequence[str],
-    expected: Iterable[Row],
+    expected: Rows,
     actual_names: Sequence[str],
-    actual: Iterable[Row],
+    actual: Rows,
     rules: Rules,
     *,
     deadline: float | None = None,
@@ -102,13 +103,11 @@ def difference(
     return None if verdict.equal else facts | _describe(verdict, names)
 
 
-def _visible(rows: Iterable[Row], width: int, rules: Rules) -> Iterable[Row]:
+def _visible(rows: Rows, width: int, rules: Rules) -> Rows:
     return [row[:width] for row in rows] if rules.hidden else rows
 
 
-def _compare_in_order(
-    expected: Iterable[Row], actual: Iterable[Row], width: int, rules: Rules, deadline: float | None
-) -> Verdict:
+def _compare_in_order(expected: Rows, actual: Rows, width: int, rules: Rules, deadline: float | None) -> Verdict:
     positions = rules.sort_key
     return compare_ordered(
         expected,
@@ -138,7 +137,7 @@ def _key_positions(key: Sequence[str], names: list[str], actual_names: list[str]
     return positions
 
 
-def _count(expected: Iterable[Row], actual: Iterable[Row]) -> dict[str, Any]:
+def _count(expected: Rows, actual: Rows) -> dict[str, Any]:
     return {"expected_rows": sum(1 for _ in expected), "actual_rows": sum(1 for _ in actual)}
 
 

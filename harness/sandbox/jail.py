@@ -100,6 +100,8 @@ _DATABASE_FILE: dict[str, tuple[int | None, int | None]] = {
     "membarrier": (324, 283),
     "set_robust_list": (273, 99),
 }
+# What a process needs besides that talks over one socket that is open already; it cannot make another one.
+_CONVERSATION: dict[str, tuple[int | None, int | None]] = {"sendto": (44, 206), "recvfrom": (45, 207)}
 # Calls that honest libraries try and do without: they get "not permitted" instead of death.
 _SHY: dict[str, tuple[int | None, int | None]] = {
     "open": (2, None),
@@ -134,11 +136,12 @@ def _statement(code: int, k: int, jump_true: int = 0, jump_false: int = 0) -> by
     return struct.pack("HBBI", code, jump_true, jump_false, k)
 
 
-def filter_program(*, database_file: bool = False) -> bytes:
+def filter_program(*, database_file: bool = False, conversation: bool = False) -> bytes:
     """The seccomp program: a list of allowed calls, a few that are refused softly, death for everything else.
 
     Args:
         database_file: also allow what an engine needs that reads one already open file with a thread pool.
+        conversation: also allow to send and receive on a socket that is open already.
 
     Raises:
         JailError: the processor's system calls are not known here.
@@ -147,7 +150,7 @@ def filter_program(*, database_file: bool = False) -> bytes:
     if machine not in _ARCHITECTURES:
         raise JailError(f"no list of system calls for the processor {machine}")
     audit, column = _ARCHITECTURES[machine]
-    allowed = _RUN | _DATABASE_FILE if database_file else _RUN
+    allowed = _RUN | (_DATABASE_FILE if database_file else {}) | (_CONVERSATION if conversation else {})
     allow = [pair[column] for pair in allowed.values() if pair[column] is not None]
     refuse = [pair[column] for name, pair in _SHY.items() if pair[column] is not None and name not in allowed]
     guarded = [pair[column] for pair in _WITHOUT_EXECUTION.values()]
@@ -187,16 +190,17 @@ class Jail:
     Args:
         uid: the user that a child becomes when the process is root's, `None` = stay.
         database_file: see `filter_program`.
+        conversation: see `filter_program`.
 
     Raises:
         JailError: this is not Linux, or the processor is not known.
     """
 
-    def __init__(self, *, uid: int | None = None, database_file: bool = False) -> None:
+    def __init__(self, *, uid: int | None = None, database_file: bool = False, conversation: bool = False) -> None:
         if sys.platform != "linux":
             raise JailError("queries are executed on Linux only; reading and comparing work everywhere")
         self._libc = ctypes.CDLL(None, use_errno=True)
-        self._program = filter_program(database_file=database_file)
+        self._program = filter_program(database_file=database_file, conversation=conversation)
         self._uid = uid if os.geteuid() == 0 else None
         self.landlock_abi = max(0, self._libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1))
 

@@ -80,12 +80,12 @@ def _tables(data: dict[str, Any] | None) -> Tables | None:
 
 
 def _pinned(text: str, dialect: str, now: datetime) -> str:
-    from canon.errors import CanonError
+    from canon.errors import ReadError
     from canon.sql.clock import pin_clock
 
     try:
         return pin_clock(text, dialect=dialect, now=now)
-    except CanonError as problem:
+    except ReadError as problem:
         raise Rejected("unparseable") from problem
 
 
@@ -123,7 +123,7 @@ def main() -> None:
         signal.signal(number, signal.SIG_IGN)
     parser = Parser()
     _warm_up(parser)
-    jail = Jail(uid=int(uid) if uid != "-" else None)
+    jail = Jail(uid=int(uid) if uid != "-" else None, conversation=True)
     with socket.socket(fileno=descriptor) as channel:
         layers = jail.lock(
             Limits(address_space=_MEMORY, cpu_seconds=_CPU_SECONDS), os.getppid(), (descriptor,), follow_parent=False

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -96,6 +97,11 @@ class Process:
         """Its process id."""
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.poll() is None
+
     def _greet(self) -> dict[str, Any]:
         self.channel.settimeout(_START_SECONDS)
         try:
@@ -158,11 +164,17 @@ class Zygote:
         """Process id of the zygote."""
         return self._process.pid
 
+    @property
+    def alive(self) -> bool:
+        """Whether it runs."""
+        return self._process.alive
+
     def run(self, request: dict[str, Any], image: int | None, max_bytes: int) -> "Report":
         """Have one child work.
 
         Args:
-            request: see `harness.sandbox.zygote`; `kill_after` seconds bound it.
+            request: see `harness.sandbox.zygote`; each stage of the work is stopped after `stage_seconds`, and the
+                zygote kills on its own after `kill_after`.
             image: open file with the fixture, `None` where it needs none.
             max_bytes: the longest report.
 
@@ -170,71 +182,77 @@ class Zygote:
             LostError: the zygote ended, or did not even kill its child in time.
         """
         reading, writing = os.pipe2(os.O_CLOEXEC)
-        deadline = time.monotonic() + request["kill_after"] + 1.0
+        last = time.monotonic() + request["kill_after"] + 1.0
         try:
-            files = (writing,) if image is None else (writing, image)
             try:
                 self._process.channel.settimeout(5)
-                send(self._process.channel, request, files)
+                send(self._process.channel, request, (writing,) if image is None else (writing, image))
             except (ClosedError, TimeoutError) as problem:
                 self.kill()
                 raise LostError("the zygote is gone") from problem
             finally:
                 os.close(writing)
-            data, too_long = self._collect(reading, deadline, max_bytes)
+            stages, data, state = self._collect(reading, request["stage_seconds"], max_bytes)
         finally:
             os.close(reading)
-        if too_long:
+        if state == "too_long":
             self.kill()
-            return Report(data=b"", ended=-signal.SIGKILL, killed=True, too_long=True)
-        return self._await_end(data, deadline)
+            return Report(stages, b"", ended=-signal.SIGKILL, too_long=True)
+        return self._await_end(stages, data, last, stop=state == "late")
 
-    def _await_end(self, data: bytes, deadline: float) -> "Report":
+    def _await_end(self, stages: str, data: bytes, last: float, *, stop: bool) -> "Report":
         try:
-            self._process.channel.settimeout(max(0.5, deadline - time.monotonic()))
+            self._process.channel.settimeout(max(1.0, last - time.monotonic()))
+            if stop:
+                send(self._process.channel, {"op": "stop"})
             answer, _ = receive(self._process.channel)
         except (ClosedError, TimeoutError) as problem:
             self.kill()
             raise LostError("the zygote is gone", timed_out=isinstance(problem, TimeoutError)) from problem
-        return Report(data=data, ended=answer["ended"], killed=answer["killed"])
+        return Report(stages, data, ended=answer["ended"], killed=answer["killed"])
 
     @staticmethod
-    def _collect(reading: int, deadline: float, max_bytes: int) -> tuple[bytes, bool]:
-        parts: list[bytes] = []
-        size = 0
+    def _collect(reading: int, stage_seconds: float, max_bytes: int) -> tuple[str, bytes, str]:
+        """Read the pipe to its end: the stages that were reached, the report, and `done`, `late` or `too_long`."""
+        stages = ""
+        data = bytearray()
         poll = select.poll()
         poll.register(reading, select.POLLIN)
+        deadline = time.monotonic() + stage_seconds
         while True:
             left = deadline - time.monotonic()
             if left <= 0 or not poll.poll(left * 1000):
-                return b"", False
+                return stages, b"", "late"
             part = os.read(reading, 1 << 18)
             if not part:
-                return b"".join(parts), False
-            parts.append(part)
-            size += len(part)
-            if size > max_bytes:
-                return b"", True
+                return stages, bytes(data), "done"
+            data += part
+            while data.startswith((b"R\n", b"G\n")):
+                stages += chr(data[0])
+                del data[:2]
+                deadline = time.monotonic() + stage_seconds
+            if len(data) > max_bytes:
+                return stages, b"", "too_long"
 
     def kill(self) -> None:
         """End the zygote and its child."""
         self._process.kill()
 
 
+@dataclass(frozen=True)
 class Report:
     """What came out of a child.
 
     Attributes:
+        stages: the stages it reached (`R` the reference has run, `G` the generated query has).
         data: its report, complete or not.
         ended: exit status, negative for a signal.
-        killed: whether the zygote killed it at its deadline.
+        killed: whether it was killed because its time was over.
         too_long: it wrote more than it may.
     """
 
-    __slots__ = ("data", "ended", "killed", "too_long")
-
-    def __init__(self, *, data: bytes, ended: int, killed: bool, too_long: bool = False) -> None:
-        self.data = data
-        self.ended = ended
-        self.killed = killed
-        self.too_long = too_long
+    stages: str
+    data: bytes
+    ended: int
+    killed: bool = False
+    too_long: bool = False

@@ -5,7 +5,7 @@ no message of a driver, no SQL and no value is part of a report, except the rows
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -150,14 +150,25 @@ class Pair:
     show_diff: bool = False
 
 
-def compare(reader: Reader, pair: Pair, limits: QueryLimits) -> dict[str, Any]:
-    """Run the two queries of a pair on the same fixture and report how their results stand to each other."""
+def compare(
+    reader: Reader, pair: Pair, limits: QueryLimits, reached: Callable[[str], None] = lambda _stage: None
+) -> dict[str, Any]:
+    """Run the two queries of a pair on the same fixture and report how their results stand to each other.
+
+    Args:
+        reader: the engine.
+        pair: the two queries and the rules.
+        limits: of each query; comparing may take as long as one query.
+        reached: told `R` when the reference has run and `G` when the generated query has, for whoever holds the clock.
+    """
     try:
         names, expected = _fetch(reader, pair.reference, limits)
+        reached("R")
     except Exception as error:
         return {"outcome": "reference_error", **_failure(reader, error).report()}
     try:
         actual_names, actual = _fetch(reader, pair.generated, limits)
+        reached("G")
         found = difference(
             names, expected, actual_names, actual, pair.rules, deadline=time.monotonic() + limits.seconds
         )

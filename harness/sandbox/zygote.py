@@ -5,6 +5,7 @@ writes its report into a pipe that came with the request; the zygote kills it wh
 says so or is gone, reaps it and tells how it ended. Standard library alone, but for the engine of its kind.
 """
 
+import contextlib
 import gc
 import os
 import select
@@ -57,6 +58,8 @@ class Zygote:
         while True:
             try:
                 request, files = receive(self._channel, max_files=2)
+                if request["op"] == "stop":
+                    continue  # it crossed with the end of the child that it was meant for
                 answer = self._handle(request, files)
                 send(self._channel, answer)
             except ClosedError:
@@ -99,12 +102,15 @@ class Zygote:
         try:
             poll = select.poll()
             poll.register(handle, select.POLLIN)
-            poll.register(self._channel, select.POLLIN)
+            poll.register(self._channel.fileno(), select.POLLIN)
             ready = dict(poll.poll(max(0.0, deadline - time.monotonic()) * 1000))
             if handle not in ready:
-                # Its time is over, or the sandbox spoke: either way it ends.
+                # Its time is over, or the sandbox says stop, or is gone: either way it ends.
                 killed = True
                 os.kill(pid, signal.SIGKILL)
+                if self._channel.fileno() in ready:
+                    with contextlib.suppress(ClosedError):
+                        receive(self._channel)
             _, status = os.waitpid(pid, 0)
         finally:
             os.close(handle)
@@ -117,10 +123,7 @@ class Zygote:
             out = files[0]
             report = self._work(request, out, files, image)
             rows = report.pop("rows", "[]") if isinstance(report.get("rows"), str) else ""
-            data = (encode(report) + "\n" + rows + "\n").encode()
-            view = memoryview(data)
-            while view:
-                view = view[os.write(out, view) :]
+            _write(out, (encode(report) + "\n" + rows + "\n").encode())
             code = 0
         except MemoryError:
             code = 3
@@ -146,7 +149,7 @@ class Zygote:
         if reader is None:
             reader = self._engine.SqliteReader(image, request["value_bytes"], request["heap"] + request["image_bytes"])
         try:
-            return {**_serve_case(request, reader), "layers": layers}
+            return {**_serve_case(request, reader, out), "layers": layers}
         except Failure as failure:
             return {**failure.report(), "layers": layers}
 
@@ -163,7 +166,7 @@ class Zygote:
         return tuple(int(name) for name in os.listdir("/proc/self/fd"))
 
 
-def _serve_case(request: dict[str, Any], reader: Any) -> dict[str, Any]:
+def _serve_case(request: dict[str, Any], reader: Any, out: int) -> dict[str, Any]:
     limits = QueryLimits(
         seconds=request.get("seconds", 0.0),
         max_rows=request.get("max_rows", 0),
@@ -174,8 +177,14 @@ def _serve_case(request: dict[str, Any], reader: Any) -> dict[str, Any]:
         return dict(reader.describe())
     if request["op"] == "compare":
         pair = Pair(request["reference"], request["generated"], Rules.read(request["rules"]), request["show_diff"])
-        return compare(reader, pair, limits)
+        return compare(reader, pair, limits, lambda stage: _write(out, stage.encode() + b"\n"))
     return execute(reader, request["query"], limits)
+
+
+def _write(out: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(out, view) :]
 
 
 def _probe(what: str, address_space: int) -> dict[str, Any]:

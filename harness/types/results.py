@@ -111,6 +111,7 @@ class ComparisonConfig(Frozen):
         order_matters: rows must come in the expected order.
         sort_key: with an order: positions of the columns that the expected query sorts by; rows that are equal in all
             of them are a tie whose order is open. `None` = the order is total.
+        types: `strict` = columns whose types both sides know must have the same type as well.
         null_equality: whether NULL equals NULL (`distinct` only in a keyed comparison).
         float_tolerance: absolute tolerance between finite floats.
         match_key: names of the key columns.
@@ -119,6 +120,7 @@ class ComparisonConfig(Frozen):
     columns: Literal["position", "name"] = "position"
     order_matters: bool = False
     sort_key: tuple[int, ...] | None = None
+    types: Literal["ignore", "strict"] = "ignore"
     null_equality: Literal["equal", "distinct"] = "equal"
     float_tolerance: float = Field(default=1e-9, ge=0, allow_inf_nan=False)
     match_key: tuple[str, ...] = ()
