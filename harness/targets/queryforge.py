@@ -5,8 +5,10 @@ sentence, a scope and a base URL on loopback; pinning, pacing, retries and recor
 the model gave relative to now are resolved at the pinned clock (`harness.targets.ast_dates`).
 """
 
+import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,6 +26,20 @@ from harness.types.answers import Answer, NoQuery, Refusal, Reply
 from harness.types.cases import Case
 
 _BROKEN = (queryforge.InvalidConfigError, queryforge.BinaryNotFoundError, queryforge.InvalidRequestError)
+
+
+STOPPING_S = 10.0
+"""How long an attempt whose engine was interrupted waits to be cancelled, in seconds."""
+
+_INTERRUPTED = re.compile(r"exited with code -(2|15)\b")
+
+
+class _EngineInterruptedError(Exception):
+    """The engine was ended by SIGINT or SIGTERM.
+
+    A terminal sends Ctrl-C to every process of the foreground group: the run was told as well and will cancel what is
+    in flight. Such an attempt has no answer, not a wrong one, so that it waits for that.
+    """
 
 
 class QueryForgeTarget:
@@ -84,7 +100,11 @@ class QueryForgeTarget:
         # The prompt's "today" line is in the config's time zone: the gateway is given what the clock on the wall shows.
         wall = now.astimezone(config_zone(vocabulary)).replace(tzinfo=UTC)
         with self._gateway.case(case.id, repeat, wall) as ledger:
-            answer = await self._threads.run(lambda: self._ask(vocabulary, case, now, ledger))
+            try:
+                answer = await self._threads.run(lambda: self._ask(vocabulary, case, now, ledger))
+            except _EngineInterruptedError as interrupted:
+                await asyncio.sleep(STOPPING_S)
+                answer = NoQuery(reason="target_crashed", message=str(interrupted))
         if (failure := ledger.last_failure) is not None and not isinstance(answer, Refusal):
             answer = NoQuery(reason=failure.reason, message=failure.message)
         raw = ledger.raw_replies[-1] if ledger.raw_replies else ""
@@ -124,6 +144,8 @@ class QueryForgeTarget:
         except _BROKEN as error:
             raise TargetError(f"QueryForge refuses {vocabulary.path}: {error.message}") from error
         except queryforge.QueryForgeError as error:
+            if isinstance(error, queryforge.ProtocolError) and _INTERRUPTED.search(error.message):
+                raise _EngineInterruptedError(error.message) from error
             return _no_query(error)
 
 

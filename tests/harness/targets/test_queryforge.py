@@ -1,9 +1,13 @@
 """The `queryforge` target: the real engine, through the gateway, against a scripted endpoint."""
 
 import asyncio
+import contextlib
 import json
+import os
+import signal
 import time
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +18,7 @@ from harness.endpoint.scripted.script import Script, ScriptLine
 from harness.endpoint.scripted.server import ScriptedServer
 from harness.endpoint.settings import EndpointSettings
 from harness.errors import TargetError
+from harness.targets import queryforge as queryforge_module
 from harness.targets.default_projections import DefaultProjections
 from harness.targets.engine import compile_ast, default_projection, engine_problem
 from harness.targets.queryforge import QueryForgeTarget
@@ -313,6 +318,53 @@ def test_many_cases_wait_for_the_model_at_once(config):
     replies, took = asyncio.run(all_at_once())
     assert all(isinstance(reply.answer, SqlAnswer) for reply in replies)
     assert took < 24 * 0.4 / 2  # one after another they would wait 9.6 s for the model alone
+
+
+def engine_processes():
+    """Process ids of the engines that this process has started."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            parent = (entry / "stat").read_text().rpartition(")")[2].split()[1]
+            if parent == str(os.getpid()) and (entry / "comm").read_text().strip() == "queryforge":
+                found.append(int(entry.name))
+    return found
+
+
+def interrupt_engines():
+    until = time.monotonic() + 10
+    while not (running := engine_processes()):
+        assert time.monotonic() < until
+    for process in running:
+        os.kill(process, signal.SIGINT)
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="reads /proc to find the engine's process")
+@pytest.mark.parametrize("patience", [60.0, 0.0], ids=["the run stops", "the run goes on"])
+def test_an_engine_that_gets_ctrl_c_leaves_its_attempt_to_the_run(config, monkeypatch, patience):
+    monkeypatch.setattr(queryforge_module, "STOPPING_S", patience)
+    line = {"id": "A/1 ä", "match": {"sentence": "open orders"}, "responses": [{"content": OPEN, "delay_ms": 60_000}]}
+
+    async def interrupted():
+        with ScriptedServer(Script([ScriptLine.model_validate_json(json.dumps(line))])) as server:
+            client = ModelClient(EndpointSettings.of(server.base_url, "m"))
+            async with Gateway(client) as gateway:
+                target = QueryForgeTarget(gateway, model="m")
+                asking = asyncio.create_task(target.answer(case(config), now=NOW, repeat=0))
+                await asyncio.to_thread(interrupt_engines)
+                done, _ = await asyncio.wait({asking}, timeout=1.0)
+                asking.cancel()
+                await target.aclose()
+            await client.aclose()
+        return [task.result().answer for task in done]
+
+    answers = asyncio.run(interrupted())
+    if patience:
+        assert answers == []
+        return
+    (answer,) = answers
+    assert isinstance(answer, NoQuery)
+    assert answer.reason in ("target_crashed", "transport")
 
 
 def test_default_projections_come_from_the_engine(config):
