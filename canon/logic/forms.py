@@ -71,7 +71,6 @@ def _absorb(kind: Literal["and", "or"], parts: set[Hashable]) -> set[Hashable]:
     dropped = {
         part
         for part in inner
-        if not part.parts.isdisjoint(parts)
-        or any(rival is not part and rival.parts < part.parts for rival in inner)
+        if not part.parts.isdisjoint(parts) or any(rival is not part and rival.parts < part.parts for rival in inner)
     }
     return parts - dropped

@@ -173,10 +173,10 @@ def _replace_parent(block: Block, parent: Source, match: dict[Expr, Expr], ctx: 
     where: list[Expr] = []
     for part in block.where:
         if part.op in {"eqclass", "="} and any(column in part.args for column in match):
-            rest = tuple([arg for arg in part.args if arg not in match])
+            rest = tuple(dict.fromkeys(match.get(arg, arg) for arg in part.args))
             where.extend(Expr("notnull", None, (other,)) for other in rest if nullable(other, ctx))
             if len(rest) > 1:
-                where.append(Expr("eqclass", None, rest))
+                where.append(Expr(part.op, None, rest))
         else:
             where.append(part)
     sources = tuple([source for source in block.sources if source is not parent])

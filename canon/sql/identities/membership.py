@@ -23,7 +23,7 @@ from canon.sql.context import Context
 from canon.sql.facts import nullable, output_facts, output_width, rejected, type_of
 from canon.sql.facts import Determined
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, ignores_duplicates, own_sids
-from canon.sql.predicates import compare, negate
+from canon.sql.predicates import compare, negate, untrue
 
 
 def equal(left: Expr, right: Expr, ctx: Context) -> Expr:
@@ -134,16 +134,45 @@ def tidy_exists(block: Block, ctx: Context) -> Block | None:
     if not any(_mentions_exists(part) for part in (*block.where, *block.having, *block.select)):
         return None
 
-    def change(expr: Expr) -> Expr | None:
-        return _tidy(expr, ctx) if expr.op == "exists" else None
-
     def each(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return tuple([rewrite(expr, change) for expr in exprs])
+        return tuple([_tidy_value(expr, ctx) for expr in exprs])
 
-    where = each(block.where)
+    where = tuple([_tidy_truth(expr, ctx) for expr in block.where])
     return block._replace(
-        where=where if where == block.where else conjoined(where, ctx), having=each(block.having), select=each(block.select)
+        where=where if where == block.where else conjoined(where, ctx),
+        having=tuple([_tidy_truth(expr, ctx) for expr in block.having]),
+        select=each(block.select),
     )
+
+
+def _tidy_truth(expr: Expr, ctx: Context) -> Expr:
+    """Tidy the tests of a condition of which only truth matters: what is hoisted may be UNKNOWN there."""
+    if expr.op in {"and", "or"}:
+        return junction(expr.op, [_tidy_truth(arg, ctx) for arg in expr.args])
+    if expr.op == "exists":
+        return _tidy(expr, ctx) or expr
+    if expr.op == "not" and expr.args[0].op == "exists":
+        found = _tidy(expr.args[0], ctx)
+        return expr if found is None or found == expr.args[0] else untrue(found, ctx)
+    return _tidy_value(expr, ctx)
+
+
+def _tidy_value(expr: Expr, ctx: Context) -> Expr:
+    """Tidy the tests inside an expression whose value matters: nothing that may be UNKNOWN comes out."""
+
+    def change(node: Expr) -> Expr | None:
+        if node.op != "exists":
+            return None
+        found = _tidy(node, ctx)
+        return found if found is not None and _two_valued(found) else None
+
+    return rewrite(expr, change)
+
+
+def _two_valued(expr: Expr) -> bool:
+    if expr.op in {"and", "or", "not"}:
+        return all(_two_valued(arg) for arg in expr.args)
+    return expr.op in {"exists", "isnull", "notnull", "same", "distinct", "istrue", "untrue"} or expr in (TRUE, FALSE)
 
 
 def _mentions_exists(expr: Expr) -> bool:

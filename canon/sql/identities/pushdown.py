@@ -87,16 +87,13 @@ def _split(block: Block, fixed: set[int], rest: set[int]) -> _Split | None:
                 return None
             if len(theirs) > 1:
                 split.below.append(Expr("eqclass", None, tuple(theirs)))
-            if len(ours) > 1:
-                split.above.append(Expr("eqclass", None, tuple(ours)))
-            split.keys[theirs[0]] = ours
+            split.keys.setdefault(theirs[0], []).extend(ours)
     return split if split.keys else None
 
 
 def _pushed(block: Block, fixed: set[int], rest: set[int], split: _Split, calls: list[Expr], ctx: Context) -> Block | None:
     if any(sids(call) & fixed for call in calls):
         return None
-    back = {ours: theirs for theirs, partners in split.keys.items() for ours in partners}
     below_keys = dict.fromkeys(split.keys)
     for key in block.group or ():
         mentioned = sids(key) & (fixed | rest)
@@ -118,9 +115,9 @@ def _pushed(block: Block, fixed: set[int], rest: set[int], split: _Split, calls:
     changed = rewrite_rel(outer, mapping.get)
     assert isinstance(changed, Block)
     having = [rewrite(part, mapping.get) for part in block.having]
-    links = [Expr("=", None, (ours[0], mapping[theirs])) for theirs, ours in split.keys.items()]
+    links = [Expr("=", None, (column, mapping[theirs])) for theirs, ours in split.keys.items() for column in ours]
     leftover = {column.value[0] for expr in (*changed.select, *having, *(k.expr for k in changed.order)) for column in columns(expr)}
-    if leftover & rest or back.keys() & set():
+    if leftover & rest:
         return None
     sources = (*(source for source in block.sources if source.sid in fixed), Source(sid, "derived", "", inner))
     return changed._replace(sources=sources, where=conjoined((*changed.where, *having, *links), ctx))
