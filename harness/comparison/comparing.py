@@ -15,6 +15,9 @@ from harness.statistics import Interval, PairedTest, Rate
 from harness.types.frozen import Frozen
 from harness.types.outcomes import LADDER, Grade
 
+DISCORDANCE = 0.2
+"""Share of cases on which two models of like quality may be expected to disagree."""
+
 Verdict = Literal["better", "worse", "not told apart"]
 
 
@@ -118,7 +121,8 @@ class RunComparison:
         clustered: cases have repeats or groups, so whole cases or groups are resampled.
         alpha: error rate of the verdicts.
         detectable: smallest difference that so many cases would show, `None` where none would.
-        discordance: share of cases on which the first two runs differ, at which `detectable` is meant.
+        discordance: share of cases on which the first two runs differ; `detectable` is meant at it, or at
+            `DISCORDANCE` where it is larger: much of a large one is the difference itself.
     """
 
     sides: tuple[SideFigures, ...]
@@ -184,7 +188,9 @@ def compare(
         cases=cases,
         clustered=clustered,
         alpha=alpha,
-        detectable=statistics.minimum_detectable_difference(len(set(clusters)), discordance or 0.2, alpha=alpha),
+        detectable=statistics.minimum_detectable_difference(
+            len(set(clusters)), min(discordance, DISCORDANCE) or DISCORDANCE, alpha=alpha
+        ),
         discordance=discordance,
     )
 

@@ -122,7 +122,9 @@ def _circumstances(comparison: RunComparison) -> list[str]:
             found.append(f"{figures.label}: the answers came from a script, not from a model.")
         if figures.replayed:
             found.append(f"{figures.label}: the answers were replayed from a tape.")
-    errors = [f"{figures.label} {figures.grades['ERROR']:,}" for figures in comparison.sides if figures.grades["ERROR"]]
+    errors = [
+        f"{figures.grades['ERROR']:,} of {figures.label}" for figures in comparison.sides if figures.grades["ERROR"]
+    ]
     if errors:
         found.append(
             f"Cases that ended in ERROR count as failed: {words.listed(errors)}. Look whether the endpoint rather than "
