@@ -4,13 +4,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from harness.errors import UsageError
+from harness.errors import SandboxError, UsageError
 from harness.sandbox.fixtures import Fixture
 from harness.sandbox.policy import Policy
 from harness.sandbox.result import Validation
 from harness.sandbox.slots import Slot
 from harness.sandbox.work import Failure
 from harness.types.results import ComparisonConfig
+
+
+class UnreachableError(SandboxError):
+    """A database server that cannot be reached, or that went away."""
 
 
 @dataclass(frozen=True)
