@@ -31,7 +31,6 @@ from harness.endpoint.settings import EndpointSettings
 from harness.endpoint.texts import one_line
 from harness.types.answers import Usage
 
-_FIRST_WAIT = 0.5
 _LONGEST_BACKOFF = 30.0
 # What the wire can throw: httpx maps nearly everything; broken headers and encodings come as ValueError or zlib.error.
 _WIRE_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, zlib.error, RecursionError)
@@ -313,7 +312,8 @@ class ModelClient:
         if isinstance(result, Exchange) or not result.again:
             self._gate.good(usage.total if usage.total is not None else (usage.prompt or 0) + (usage.completion or 0))
             return judged
-        backoff = min(_LONGEST_BACKOFF, _FIRST_WAIT * 2 ** min(progress.turns - 1, 10)) * self._jitter.uniform(0.5, 1.0)
+        backoff = self._settings.first_wait * 2 ** min(progress.turns - 1, 10)
+        backoff = min(_LONGEST_BACKOFF, backoff) * self._jitter.uniform(0.5, 1.0)
         if result.wait is not None and result.wait > self._settings.longest_wait:
             message = (
                 f"{result.message} (it asks to wait {result.wait:.0f} s, longer than {self._settings.longest_wait:g} s)"

@@ -38,6 +38,8 @@ class EndpointSettings(Frozen):
         first_byte_timeout: seconds from the connection to the response's headers.
         timeout: seconds of one HTTP request from start to last byte; a request that times out is tried again.
         retries: further tries of a call that failed in transport; 0 = none.
+        first_wait: seconds before the second try, where the endpoint names no time; doubles from try to try, with
+        jitter.
         longest_wait: seconds; an endpoint that asks to wait longer is given up for this call.
         largest_reply: bytes of one response body.
     """
@@ -54,6 +56,7 @@ class EndpointSettings(Frozen):
     first_byte_timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     timeout: float = Field(default=180.0, gt=0, allow_inf_nan=False)
     retries: int = Field(default=4, ge=0)
+    first_wait: float = Field(default=0.5, ge=0, allow_inf_nan=False)
     longest_wait: float = Field(default=120.0, ge=0, allow_inf_nan=False)
     largest_reply: int = Field(default=16 * 2**20, ge=1)
 

@@ -46,7 +46,7 @@ def target_name(options: RunOptions, corpus: Corpus) -> str:
     if options.function:
         return "python"
     config = options.config or next(iter(corpus.configs), None)
-    return default_target(config, answers=options.answers, command=_argv(options))
+    return default_target(config, answers=options.answers, command=_argv(options), url=options.url)
 
 
 @asynccontextmanager

@@ -104,6 +104,14 @@ def _command(settings: TargetSettings) -> Target:
     return CommandTarget(settings.command, timeout_s=settings.timeout_s, gateway=settings.gateway)
 
 
+def _http(settings: TargetSettings) -> Target:
+    from harness.targets.http import HttpTarget
+
+    if settings.url is None:
+        raise UsageError("--target http asks a service: name it with --url http://127.0.0.1:8000/query")
+    return HttpTarget(settings.url, timeout_s=settings.timeout_s, gateway=settings.gateway)
+
+
 def _python(settings: TargetSettings) -> Target:
     from harness.targets.python_callable import PythonTarget, load_callable
 
@@ -118,6 +126,7 @@ TARGETS: Mapping[str, TargetEntry] = MappingProxyType(
         "prompt": TargetEntry(_prompt, "chatter", "the model writes the query itself, from a config or DDL"),
         "recorded": TargetEntry(_recorded, "nothing", "answers from a CSV or JSONL file"),
         "command": TargetEntry(_command, "nothing", "a program: JSON on stdin, JSON on stdout"),
+        "http": TargetEntry(_http, "nothing", "a service: JSON in a POST, JSON in its answer"),
         "python": TargetEntry(_python, "nothing", "a Python function, module:function"),
     }
 )
