@@ -9,6 +9,8 @@ from canon.sql.dialects import ALIASES
 from harness.corpus.columns import (
     CellError,
     did_you_mean,
+    not_utf8,
+    printable,
     read_accept,
     read_flag,
     read_instant,
@@ -116,8 +118,9 @@ class CaseReader:
         return Case(**head, config=config, expectation=expectation, **facts), []
 
     def _report(self, column: str | None, message: str) -> None:
-        text = message.encode("utf-8", "replace").decode()  # bytes that are not UTF-8 came through as lone surrogates
-        self._problems.append(FileProblem(path=self._path, line=self._row.line, column=column, message=text))
+        named = printable(column) if column is not None else None
+        problem = FileProblem(path=self._path, line=self._row.line, column=named, message=printable(message))
+        self._problems.append(problem)
 
     def _text(self, column: str) -> str:
         """A cell, "" where the row or the file has none; white space alone says nothing."""
@@ -150,7 +153,7 @@ class CaseReader:
                 self._report(None, f"column {index + 1} has no name in the header, but this row fills it")
             if "\x00" in cell:
                 self._report(name, "holds a NUL byte; the file is damaged, or is no text")
-            if not cell.isascii() and (said := _not_utf8(cell)) is not None:
+            if not cell.isascii() and (said := not_utf8(cell)) is not None:
                 self._report(name, said)
 
     def _read_backend(self) -> str | None:
@@ -238,22 +241,3 @@ def _tolerance(cell: str) -> float:
 
 def _weight(cell: str) -> float:
     return read_number(cell, minimum=0, exclusive=True)
-
-
-def _not_utf8(cell: str) -> str | None:
-    """Say which byte of a cell is not UTF-8, and what the cell would say in the likeliest other encoding."""
-    lost = next((mark for mark in cell if "\udc80" <= mark <= "\udcff"), None)
-    if lost is None:
-        return None
-    byte = ord(lost) - 0xDC00
-    line = next(part for part in cell.splitlines() if lost in part)
-    try:
-        guess = line.encode("utf-8", "surrogateescape").decode("cp1252")
-    except UnicodeDecodeError:
-        return f"byte 0x{byte:02X} is not UTF-8; save the file as UTF-8"
-    at = line.index(lost)
-    excerpt = guess[max(0, at - 20) : at + 20].strip()
-    return (
-        f"byte 0x{byte:02X} is not UTF-8 (in Windows-1252 it would read “{excerpt}”); save the file as UTF-8"
-        " (in Excel: “CSV UTF-8”)"
-    )

@@ -73,6 +73,30 @@ def column_hint(name: str) -> str:
     return did_you_mean(squeezed, COLUMNS)
 
 
+def printable(text: str) -> str:
+    """The text with `?` for bytes that are not UTF-8, which are read as lone surrogates."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
+def not_utf8(cell: str) -> str | None:
+    """Say which byte of a cell is not UTF-8, and what the cell would say in the likeliest other encoding."""
+    lost = next((mark for mark in cell if "\udc80" <= mark <= "\udcff"), None)
+    if lost is None:
+        return None
+    byte = ord(lost) - 0xDC00
+    line = next(part for part in cell.splitlines() if lost in part)
+    try:
+        guess = line.encode("utf-8", "surrogateescape").decode("cp1252")
+    except UnicodeDecodeError:
+        return f"byte 0x{byte:02X} is not UTF-8; save the file as UTF-8"
+    at = line.index(lost)
+    excerpt = guess[max(0, at - 20) : at + 20].strip()
+    return (
+        f"byte 0x{byte:02X} is not UTF-8 (in Windows-1252 it would read “{excerpt}”); save the file as UTF-8"
+        " (in Excel: “CSV UTF-8”)"
+    )
+
+
 def read_list(cell: str) -> tuple[str, ...]:
     """`a;b` as a tuple, each item once."""
     return tuple(dict.fromkeys(item for part in cell.split(";") if (item := part.strip())))

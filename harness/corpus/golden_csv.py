@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from harness.corpus.case_rows import CaseReader, ConfigShelf
-from harness.corpus.columns import COLUMNS, column_hint, did_you_mean
+from harness.corpus.columns import COLUMNS, column_hint, did_you_mean, not_utf8, printable
 from harness.corpus.configs import Config
 from harness.corpus.delimited import BadRow, DelimitedFile, Header
 from harness.corpus.expectations import EXPECTATIONS
@@ -298,7 +298,7 @@ def _header_problems(path: Path, header: Header) -> Iterator[FileProblem]:
         if name in seen:
             yield _problem(path, "the header names this column twice", line=header.line, column=name)
         elif name not in COLUMNS:
-            said = f"unknown column{column_hint(name)}"
+            said = not_utf8(name) or f"unknown column{column_hint(name)}"
             yield _problem(path, said, line=header.line, column=name)
         seen.add(name)
     for name in ("id", "nl"):
@@ -319,10 +319,8 @@ def _problem(
     column: str | None = None,
     severity: Literal["error", "warning"] = "error",
 ) -> FileProblem:
-    texts = {"message": message, "column": column}
-    # Bytes that are not UTF-8 came through as lone surrogates.
-    whole = {key: text and text.encode("utf-8", "replace").decode() for key, text in texts.items()}
-    return FileProblem.model_validate({"path": path, "line": line, "severity": severity, **whole})
+    named = printable(column) if column is not None else None
+    return FileProblem(path=path, line=line, column=named, message=printable(message), severity=severity)
 
 
 def _digest(path: Path) -> str:

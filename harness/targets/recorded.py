@@ -167,7 +167,11 @@ class RecordedTarget:
         lines = _Lines(self._stream, offset)
         reader = csv.reader(lines, strict=True)
         if offset == 0:
-            self._names = tuple(name.strip() for name in next(reader, []))
+            try:
+                self._names = tuple(name.strip() for name in next(reader, []))
+            except (csv.Error, UnicodeDecodeError) as error:
+                yield 1, 0, f"not CSV in UTF-8: {error}"
+                return
             if not {"id", "case_id"} & set(self._names):
                 yield 1, 0, "the header has no column `id`"
                 return

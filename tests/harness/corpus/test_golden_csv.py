@@ -261,6 +261,10 @@ WRONG: dict[str, tuple[str | bytes, list[str]]] = {
         HEAD.encode() + b"A,\x81,SELECT 1\n",
         ["2: nl: byte 0x81 is not UTF-8; save the file as UTF-8"],
     ),
+    "bytes in the header": (
+        b"id,nl,expect_sql,notes\x85\nA,a,SELECT 1,\n",
+        [f"1: notes?: byte 0x85 is not UTF-8 (in Windows-1252 it would read “notes…”); {SAVE}"],
+    ),
     "UTF-16": (
         codecs.BOM_UTF16_LE + "id,nl\n".encode("utf-16-le"),
         ["-: -: this is UTF-16; save it as UTF-8 (in Excel: “CSV UTF-8 (Comma delimited)”)"],
