@@ -11,8 +11,8 @@ from canon.schema import Column, Schema, Table
 from canon.verdict import Cell
 from canon.verdict import Table as WitnessTable
 
-Value = None | bool | int | float | str | bytes
-"""A cell. Dates, times and decimals are held as text, in the form that their column's type writes."""
+Value = bool | int | float | str | bytes | tuple[str | int, ...] | None
+"""A cell; a tuple is an array. Dates, times and decimals are held as text, in the form that their column's type writes."""
 
 Row = tuple[Value, ...]
 Rows = dict[str, list[Row]]
@@ -197,7 +197,7 @@ def value_of(cell: JsonValue) -> Value:
             return bytes.fromhex(text)
         return float(text) if kind == "float" else text
     if isinstance(cell, list):
-        raise ValueError("a list is no cell of a table")
+        return tuple(item if isinstance(item, int) else str(item) for item in cell)
     return cell
 
 

@@ -432,6 +432,10 @@ class _Reader:
                 self._note_constants(self._spots(item.this, scope), [self._value(branch.this, scope)])
         elif isinstance(item, exp.Column):
             self._lookup(item, scope)
+        if isinstance(item, exp.ArrayContainsAll | exp.ArrayOverlaps | exp.ArrayContains | exp.Any | exp.EQ):
+            constants = [literal(part) for part in item.find_all(exp.Literal)]
+            for spot in self._spots(item, scope):
+                self.demands.literals.setdefault(spot.place, []).extend(c for c in constants if c is not None)
         if isinstance(item, _NUMERIC_USES):
             self.demands.numeric.update(spot.place for spot in self._spots(item, scope))
         if isinstance(item, _DATE_USES) or (isinstance(item, exp.Anonymous) and item.name.upper() in _DATE_NAMES):

@@ -137,6 +137,8 @@ def _classes(demands: Demands, layout: Layout, tables: Iterable[Relation]) -> di
 def _domain(column: Column, kind: str, raw: list[Value], demands: Demands) -> Domain:
     if column.values is not None:
         return Domain((), (), column.values)
+    if kind == "array":
+        return _arrays(raw, column.item)
     named = [value for item in raw for value in fitting(item, kind, column)]
     near = [value for item in named for value in _neighbours(item, kind)]
     plain: list[Value]
@@ -168,6 +170,19 @@ def _apart(domain: Domain) -> Domain:
     return Domain(*parts)
 
 
+def _arrays(raw: list[Value], item: str) -> Domain:
+    """Arrays of the named elements: each alone, all, all but one, with another, none."""
+    elements: list[str | int] = []
+    for value in raw:
+        elements += value if isinstance(value, tuple) else [value] if isinstance(value, str | int) else []
+    elements = list(dict.fromkeys(elements))[:5]
+    other: str | int = 7 if item == "integer" else "z"
+    named = [(element,) for element in elements]
+    whole = tuple(elements)
+    near = [whole, *(tuple(e for e in whole if e != left) for left in whole[:3]), (*whole, other), whole[::-1]]
+    return Domain(tuple(named), tuple(dict.fromkeys(near)), ((), (other,)))
+
+
 def _with_declared(domain: Domain, constants: list[Value], kind: str, column: Column) -> Domain:
     """The domain, its plain values led by those that the schema itself names and their neighbours."""
     named = [value for item in constants for value in fitting(item, kind, column)]
@@ -192,6 +207,8 @@ def fitting(value: Value, kind: str, column: Column) -> list[Value]:  # noqa: C9
     """The value in the form that a column of this kind holds; none where it can hold nothing like it."""
     if value is None:
         return []
+    if isinstance(value, tuple) or kind == "array":
+        return [value] if isinstance(value, tuple) and kind == "array" else []
     if kind == "integer":
         number = _as_number(value)
         if number is None or not LIMITS["integer"][0] <= number <= LIMITS["integer"][1]:

@@ -3,7 +3,7 @@
 import math
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from random import Random
 from threading import Timer
 from typing import Self
@@ -134,7 +134,7 @@ class DuckEngine:
 
 def _type(column: Column, text: bool) -> str:
     if column.type == "array":
-        return f"{_TYPES.get(column.item, 'VARCHAR')}[]"
+        return f"{'VARCHAR' if column.item == 'any' else _TYPES.get(column.item, 'VARCHAR')}[]"
     if column.type == "any":
         return "VARCHAR" if text else "BIGINT"
     found = re.fullmatch(r"(?:DECIMAL|NUMERIC)\s*\(\s*(\d+)\s*,\s*(\d+)\s*\)", column.declared, re.IGNORECASE)
@@ -153,11 +153,9 @@ def _literal(value: Value) -> str:
             return f"'{value}'::DOUBLE"
         case int() | float():
             return repr(value)
+        case tuple():
+            return f"[{', '.join(map(_literal, value))}]" if value else "[]"
         case bytes():
             return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
     return "'" + str(value).replace("'", "''") + "'"
 
-
-def textual(places: Iterable[tuple[str, int]]) -> frozenset[tuple[str, int]]:
-    """Places of columns without a declared type that the queries use as text."""
-    return frozenset(places)

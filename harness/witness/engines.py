@@ -114,7 +114,10 @@ class SqliteEngine:
         self.loaded = True
         for name, content in rows.items():
             if content:
-                self.connection.executemany(self.inserts[name], content)
+                try:
+                    self.connection.executemany(self.inserts[name], content)
+                except sqlite3.Error as error:
+                    raise QueryFailed(str(error)) from None
         self.connection.set_authorizer(_authorize)
 
     def run(self, query: str) -> list[tuple[object, ...]]:

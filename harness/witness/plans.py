@@ -158,7 +158,7 @@ def read_pair(request: Request) -> Pair:
         parsed(text, dialect, args, request.now) for text, args in zip(request.texts, request.args, strict=True)
     )
     schema = read_schema(request.schema, dialect) if isinstance(request.schema, str) else request.schema
-    layout = Layout.of(schema if schema is not None else inferred((one, other)))
+    layout = Layout.of(completed(schema, (one, other)))
     names = (_names(one, layout), _names(other, layout))
     bound = any(bool(args) for args in request.args)
     return Pair(request.texts, bound, dialect, (one, other), layout, names, request.postgres)
@@ -342,6 +342,24 @@ def _names(tree: exp.Expression, layout: Layout) -> tuple[str, ...]:
         else:
             names.append(item.alias_or_name or item.sql())
     return tuple(names)
+
+
+def completed(schema: Schema | None, trees: Sequence[exp.Expression]) -> Schema:
+    """The schema, with what the queries name beside it where it is no DDL and so may not know of every column."""
+    if schema is None:
+        return inferred(trees)
+    if any(column.declared for table in schema.tables for column in table.columns):
+        return schema
+    known = {table.name.lower(): table for table in schema.tables}
+    for table in inferred(trees).tables:
+        old = known.get(table.name.lower())
+        if old is None:
+            known[table.name.lower()] = table
+            continue
+        names = {column.name.lower() for column in old.columns}
+        new = tuple(c for c in table.columns if c.name.lower() not in names and not (names and c.name == "c"))
+        known[table.name.lower()] = old.model_copy(update={"columns": (*old.columns, *new)})
+    return Schema(tables=tuple(known.values()))
 
 
 def inferred(trees: Sequence[exp.Expression]) -> Schema:

@@ -6,7 +6,7 @@ from typing import Self
 from sqlglot import exp
 
 from harness.errors import MissingExtraError
-from harness.witness.database import Relation, Rows
+from harness.witness.database import Relation, Rows, Value
 from harness.witness.engines import MAX_RESULT_ROWS, OutOfTime, QueryFailed, quoted
 from harness.witness.mysql import FAITHFUL, rewritten, unwrapped_operands
 
@@ -82,7 +82,7 @@ class PostgresEngine:
                     columns = ", ".join(f"{quoted(c.name)} {c.declared or 'text'}" for c in relation.columns)
                     cursor.execute(sql.SQL(f"CREATE TEMP TABLE {quoted(relation.name)} ({columns}) ON COMMIT DROP"))  # type: ignore[arg-type]
                     for row in rows.get(relation.name, ()):
-                        values = sql.SQL(", ").join(sql.Literal(None if v is None else str(v)) for v in row)
+                        values = sql.SQL(", ").join(sql.Literal(_written(v)) for v in row)
                         cursor.execute(sql.SQL("INSERT INTO {} VALUES ({})").format(sql.Identifier(relation.name), values))
         except self.errors as error:
             raise QueryFailed(str(error)) from None
@@ -105,3 +105,10 @@ class PostgresEngine:
         """Undo everything and close the connection."""
         self.connection.rollback()
         self.connection.close()
+
+
+def _written(value: Value) -> str | list[str] | None:
+    """A value in a form that the server reads as any column's type."""
+    if value is None:
+        return None
+    return [str(item) for item in value] if isinstance(value, tuple) else str(value)
