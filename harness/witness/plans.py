@@ -76,7 +76,7 @@ class Plan:
         trees: both queries, constants bound, as read in their own dialect.
         names: the output columns of each.
         sides: what the candidates run on.
-        confirming: what must agree that a database is a witness, beside `sides`.
+        others: starts what must agree that a database is a witness, beside `sides`.
         first_look: `sides` is another engine than the dialect's: what it shows counts only once it is confirmed.
         folds: texts that differ in case only are equal, so that no two of them are tried.
     """
@@ -86,9 +86,24 @@ class Plan:
     trees: tuple[exp.Expression, exp.Expression]
     names: tuple[tuple[str, ...], tuple[str, ...]]
     sides: Sides
-    confirming: tuple[Sides, ...] = ()
+    others: Callable[[], tuple[Sides, ...]] = tuple
     first_look: bool = False
     folds: bool = False
+
+    def __post_init__(self) -> None:
+        self._confirming: tuple[Sides, ...] | None = None
+
+    @property
+    def confirming(self) -> tuple[Sides, ...]:
+        """What must agree that a database is a witness; started when first asked for.
+
+        Raises:
+            QueryFailed: a query as it stands cannot be run there.
+        """
+        if self._confirming is None:
+            self._confirming = self.others()
+            self._confirming = tuple(sides.tried() for sides in self._confirming)
+        return self._confirming
 
     @property
     def shown(self) -> Sides:
@@ -103,7 +118,7 @@ class Plan:
 
     def close(self) -> None:
         """Give every engine back."""
-        for sides in (self.sides, *self.confirming):
+        for sides in (self.sides, *(self._confirming or ())):
             sides.engine.close()
 
 
@@ -214,13 +229,13 @@ def _screened(pair: Pair, deadline: float) -> Plan:
     engine = SqliteEngine(pair.tables, deadline, functions=FUNCTIONS, strict_like=True)
     sides = Sides(engine, *(probe_of(tree, text, "sqlite") for tree, text in zip(read, said, strict=True)))
     return Plan(
-        pair.dialect, pair.layout, pair.trees, pair.names, sides, _confirming(pair, deadline), first_look=True
+        pair.dialect, pair.layout, pair.trees, pair.names, sides, lambda: _confirming(pair, deadline), first_look=True
     )
 
 
 def _on_duckdb(pair: Pair, deadline: float) -> Plan:
     first, *others = _confirming(pair, deadline)
-    return Plan(pair.dialect, pair.layout, pair.trees, pair.names, first, tuple(others))
+    return Plan(pair.dialect, pair.layout, pair.trees, pair.names, first, lambda: tuple(others))
 
 
 def _confirming(pair: Pair, deadline: float) -> tuple[Sides, ...]:

@@ -166,18 +166,17 @@ class Search:
         """Try candidates until a witness is confirmed or time is over."""
         with closing(self.checks):
             try:
-                self._warm_up()
+                self.warm_up()
                 return self._look()
             except OutOfTime:
                 return self._nothing()
             except QueryFailed as failure:
                 return NotFound(reason="not runnable", detail=str(failure), tried=self.tried)
 
-    def _warm_up(self) -> None:
+    def warm_up(self) -> None:
         """Run both queries on nothing: what fails there cannot be run at all."""
         self.plan.sides = self.plan.sides.tried()
-        self.plan.confirming = tuple(sides.tried() for sides in self.plan.confirming)
-        self.ordered = all(sides.ordered for sides in (self.plan.sides, *self.plan.confirming))
+        self.ordered = self.plan.sides.ordered
 
     def _nothing(self) -> NotFound:
         if self.saw_free_choice:
@@ -243,21 +242,35 @@ class Search:
         `free choice` says that it is so, but that a query may give more than one result.
         """
         random = Random(self.seed + 2)  # noqa: S311 - a repeatable choice
+        ordered = self.ordered and sides.ordered
         lefts: list[Outcome] = []
         rights: list[Outcome] = []
         for number in range(samples):
             try:
                 sides.engine.load(rows if number == 0 else _reversed(rows) if number == 1 else shuffled(rows, random))
-                _add(lefts, _outcome(sides.expected, sides.engine, self.ordered))
-                _add(rights, _outcome(sides.actual, sides.engine, self.ordered))
+                _add(lefts, _outcome(sides.expected, sides.engine, ordered))
+                _add(rights, _outcome(sides.actual, sides.engine, ordered))
             except QueryFailed:
                 return "no"
             for one in lefts:
                 for other in rights:
-                    if may_agree(one, other, ordered=self.ordered, columns=self.columns):
+                    if may_agree(one, other, ordered=ordered, columns=self.columns):
                         self.saw_free_choice = True
                         return "no"
         return "yes" if len(lefts) == len(rights) == 1 else "free choice"
+
+    def tells_apart(self, rows: Rows) -> bool:
+        """Whether these rows, however stored, give the two queries results that cannot be the same.
+
+        Raises:
+            QueryFailed: a query cannot be run on them.
+            OutOfTime: the deadline has passed.
+        """
+        sides = self.plan.sides
+        sides.engine.load(rows)
+        for probe in (sides.expected, sides.actual):
+            sides.engine.run(probe.plain)
+        return self._differs_once(rows) and self._differs(rows, QUICK_SAMPLES, sides) != "no"
 
     def _plainly_differs(self, rows: Rows, sides: Sides) -> bool:
         """Whether the queries as written differ in every one of some orders of storage."""
