@@ -34,6 +34,7 @@ def test_the_target_that_is_meant(config, options, name):
         ("prompt", "--target prompt asks a model: name it with --model"),
         ("recorded", "--target recorded reads answers from a file: name it with --answers FILE"),
         ("command", "--target command runs a program: name it with --command 'PROGRAM ARGUMENTS'"),
+        ("http", "--target http asks a service: name it with --url http://127.0.0.1:8000/query"),
         ("python", "--target python calls a function: name it with --function module:function"),
         ("recorder", "no target is called recorder; did you mean recorded?"),
         ("zzz", f"no target is called zzz; there are {', '.join(TARGETS)}"),
