@@ -14,8 +14,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from harness.endpoint.gateway import Gateway, Ledger
+from harness.endpoint.gateway import Gateway
 from harness.errors import TargetError
+from harness.targets.accounts import with_account
 from harness.targets.contract import read_contract, request_document
 from harness.types.answers import Call, NoQuery, Reply
 from harness.types.cases import Case
@@ -63,7 +64,7 @@ class CommandTarget:
             return await self._run(request_document(case, now=now, repeat=repeat))
         with self._gateway.case(case.id, repeat, now) as ledger:
             reply = await self._run(request_document(case, now=now, repeat=repeat, base_url=ledger.base_url))
-        return _with_account(reply, ledger)
+        return with_account(reply, ledger)
 
     async def aclose(self) -> None:
         """Nothing is held: each attempt ends its own process."""
@@ -163,15 +164,6 @@ def _reply(program: str, said: _Conversation, latency_ms: float) -> Reply:
     read = read_contract(said.output.decode("utf-8", "replace"))
     call = Call(latency_ms=latency_ms, tries=1, usage=read.usage)
     return Reply(answer=read.answer, raw=read.raw, calls=(call,), notices=read.notices)
-
-
-def _with_account(reply: Reply, ledger: Ledger) -> Reply:
-    """The reply with the model calls that the gateway saw; where a call failed and no query came, that is why."""
-    answer = reply.answer
-    if isinstance(answer, NoQuery) and (failure := ledger.last_failure) is not None:
-        answer = NoQuery(reason=failure.reason, message=failure.message)
-    notices = tuple(dict.fromkeys((*reply.notices, *ledger.notices)))
-    return reply.model_copy(update={"answer": answer, "calls": tuple(ledger.calls) or reply.calls, "notices": notices})
 
 
 def _crashed(message: str, said: _Conversation) -> Reply:

@@ -12,12 +12,13 @@ from pydantic import JsonValue
 from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_exponential_jitter
 
 from harness.endpoint.bodies import read_error, read_json, text_error
-from harness.endpoint.gateway import Gateway, Ledger
+from harness.endpoint.gateway import Gateway
 from harness.endpoint.logs import log_event
 from harness.endpoint.origins import is_loopback
 from harness.endpoint.redaction import Redactor
 from harness.endpoint.texts import one_line
 from harness.errors import TargetError
+from harness.targets.accounts import with_account
 from harness.targets.contract import Contracted, read_contract, request_document
 from harness.types.answers import Call, NoQuery, NoQueryReason, Reply
 from harness.types.cases import Case
@@ -101,7 +102,7 @@ class HttpTarget:
         with self._gateway.case(case.id, repeat, now) as ledger:
             request = request_document(case, now=now, repeat=repeat, base_url=ledger.base_url)
             reply = await self._ask(case, request)
-        return _with_account(reply, ledger)
+        return with_account(reply, ledger)
 
     async def aclose(self) -> None:
         """Close the connections."""
@@ -175,12 +176,3 @@ def _said(raw: bytes) -> str:
     except ValueError:
         error = None
     return (error or text_error(raw)).message
-
-
-def _with_account(reply: Reply, ledger: Ledger) -> Reply:
-    """The reply with the model calls that the gateway saw; where one failed and no query came, that is why."""
-    answer = reply.answer
-    if isinstance(answer, NoQuery) and (failure := ledger.last_failure) is not None:
-        answer = NoQuery(reason=failure.reason, message=failure.message)
-    notices = tuple(dict.fromkeys((*reply.notices, *ledger.notices)))
-    return reply.model_copy(update={"answer": answer, "calls": tuple(ledger.calls) or reply.calls, "notices": notices})

@@ -120,14 +120,6 @@ def _python(settings: TargetSettings) -> Target:
     return PythonTarget(load_callable(settings.function), label=settings.function, timeout_s=settings.timeout_s)
 
 
-def _http(settings: TargetSettings) -> Target:
-    from harness.targets.http import HttpTarget
-
-    if settings.url is None:
-        raise UsageError("--target http asks a service: name it with --url http://127.0.0.1:8000/query")
-    return HttpTarget(settings.url, timeout_s=settings.timeout_s, gateway=settings.gateway)
-
-
 TARGETS: Mapping[str, TargetEntry] = MappingProxyType(
     {
         "queryforge": TargetEntry(_queryforge, "gateway", "the QueryForge engine (needs a vocabulary config)"),
@@ -135,7 +127,6 @@ TARGETS: Mapping[str, TargetEntry] = MappingProxyType(
         "recorded": TargetEntry(_recorded, "nothing", "answers from a CSV or JSONL file"),
         "command": TargetEntry(_command, "nothing", "a program: JSON on stdin, JSON on stdout"),
         "http": TargetEntry(_http, "nothing", "a service: JSON in a POST, JSON in its answer"),
-        "http": TargetEntry(_http, "nothing", "a service: one POST of JSON for each sentence"),
         "python": TargetEntry(_python, "nothing", "a Python function, module:function"),
     }
 )
