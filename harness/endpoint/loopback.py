@@ -119,7 +119,7 @@ class LoopbackServer:
     async def serve_until_stopped(self) -> None:
         """Wait for the end of a server that was started with `async with`."""
         assert self._task is not None
-        await self._task
+        await asyncio.shield(self._task)
 
     def _open(self) -> _Server:
         # The protocol is named because asyncio sets TCP_NODELAY only then; without it each answer takes 40 ms more.

@@ -78,9 +78,9 @@ class EndpointSettings(Frozen):
             parts = urlsplit(base_url.strip())
             port = parts.port
         except ValueError as error:
-            raise UsageError(f"--base-url is no URL: {error}") from error
+            raise UsageError(f"the endpoint is no URL: {error}") from error
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise UsageError("--base-url should look like https://host/v1 or http://127.0.0.1:8000/v1")
+            raise UsageError("the endpoint should look like https://host/v1 or http://127.0.0.1:8000/v1")
         host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
         path = parts.path.rstrip("/").removesuffix("/chat/completions")
         user_info = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}" if "@" in parts.netloc else ""

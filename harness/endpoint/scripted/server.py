@@ -105,6 +105,10 @@ class ScriptedServer:
         """The port it listens on."""
         return self._server.port
 
+    async def serve_until_stopped(self) -> None:
+        """Wait for the end of a server that was started with `async with`."""
+        await self._server.serve_until_stopped()
+
     def scenario_url(self, scenario: str | Scenario) -> str:
         """Base URL of a scenario; one that is not known yet is added."""
         if isinstance(scenario, Scenario):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 _OPEN = re.compile(
     r"^(?P<indent>[ \t]*(?:[-*>][ \t]+|\d+[.)][ \t]+)?)(?P<mark>`{3,}|~{3,})(?P<info>[^\n]*)$", re.MULTILINE
 )
-_INLINE = re.compile(r"(?P<mark>`{3,})(?P<body>(?:(?!`{3})[^\n])+)(?P=mark)(?!`)")
+_INLINE = re.compile(r"(?<![\w'\"`])(?P<mark>`{3,})(?P<body>(?:(?!`{3})[^\n])+)(?P=mark)(?!`)")
 _WORD = re.compile(r"[\s{.]*([A-Za-z][A-Za-z0-9_+#-]*)\}?(.*)", re.DOTALL)
 
 
@@ -18,12 +18,14 @@ class Fence(NamedTuple):
         content: what is between the fences, without the line ends next to them.
         start: where the opening fence starts.
         end: where the closing fence ends.
+        block: whether the fences stand on lines of their own.
     """
 
     language: str
     content: str
     start: int
     end: int
+    block: bool = True
 
 
 def find_fences(text: str, languages: frozenset[str]) -> list[Fence]:
@@ -48,7 +50,7 @@ def find_fences(text: str, languages: frozenset[str]) -> list[Fence]:
     if not fences:
         for inline in _INLINE.finditer(text):
             language, content = _split_info(inline["body"], languages)
-            fences.append(Fence(language, content.strip(), inline.start(), inline.end()))
+            fences.append(Fence(language, content.strip(), inline.start(), inline.end(), block=False))
     return fences
 
 

@@ -90,7 +90,8 @@ def _text(text: str, *, words_refuse: bool, depth: int = 0) -> Reading:
     envelope = whole_envelope(text)
     if envelope is not None:
         return _envelope(envelope, text, words_refuse=words_refuse, depth=depth)
-    fences = find_fences(text, MONGO_LANGUAGES | _OTHER_LANGUAGES)
+    # Backticks inside a query's strings are no fences.
+    fences = [] if _START.match(text) else find_fences(text, MONGO_LANGUAGES | _OTHER_LANGUAGES)
     if fences:
         return _fences(text, fences, words_refuse=words_refuse, depth=depth)
     return _bare(text, words_refuse=words_refuse)
@@ -209,6 +210,6 @@ def _last_word(text: str) -> int | None:
         return fences[-1].start
     for _, found in zip(range(50), _AT_LINE_START.finditer(stripped), strict=False):
         start = found.start("query")
-        if end_of_query(stripped, start) in (len(stripped), len(stripped.rstrip(";"))):
+        if start and end_of_query(stripped, start) in (len(stripped), len(stripped.rstrip(";"))):
             return start
     return None

@@ -230,9 +230,10 @@ class _Reader:
     def text(self, text: str, depth: int = 0) -> Reading:
         """Read a text that is no envelope."""
         fences = find_fences(text, SQL_LANGUAGES | _OTHER_LANGUAGES)
-        if fences:
-            return self._fences(text, fences)
-        return self._bare(text)
+        # Backticks inside the strings of a bare statement are no fences.
+        if not fences or (_STATEMENT.match(text) and not any(fence.block for fence in fences)):
+            return self._bare(text)
+        return self._fences(text, fences)
 
     def _envelopes(self, text: str, depth: int = 0) -> Reading | None:
         whole = whole_envelope(text)
@@ -502,7 +503,7 @@ def _last_word(text: str) -> int | None:
     envelopes = envelopes_in(stripped)
     if envelopes and envelopes[-1].end == len(stripped):
         keys = {key.lower() for key in envelopes[-1].members}
-        return envelopes[-1].start if keys & {*_QUERY_KEYS, *REFUSAL_KEYS} else None
+        return envelopes[-1].start if envelopes[-1].start and keys & {*_QUERY_KEYS, *REFUSAL_KEYS} else None
     gaps = list(_PARAGRAPH.finditer(stripped))
     if gaps and _STATEMENT.match(stripped, gaps[-1].end()):
         return gaps[-1].end()

@@ -14,6 +14,10 @@ def said(content: str, **fields) -> Completed:
 
 
 Q = "SELECT id FROM orders WHERE status = 'OPEN'"
+SPACED = "SELECT id\n\nFROM orders\n\nWHERE a = 1\n\nORDER BY id"
+CTE = "WITH a AS (\n\n  SELECT 1 AS x\n\n)\nSELECT x FROM a"
+SORRY = "I cannot answer this: there is no warehouse field."
+CHOOSE = "Select another field, there is no warehouse."
 
 QUERIES = [
     ("bare", Q, Q),
@@ -54,8 +58,8 @@ QUERIES = [
     ("prose after a semicolon", f"{Q};\n\nThis returns all open orders. It's quick.", f"{Q};"),
     ("prose after, no semicolon", f"{Q}\n\nThis returns all open orders.", Q),
     ("prose before and after", f"Query:\n\n{Q}\n\n**Note:** statuses are upper case.", Q),
-    ("blank lines in the query", "SELECT id\n\nFROM orders\n\nWHERE a = 1\n\nORDER BY id", "SELECT id\n\nFROM orders\n\nWHERE a = 1\n\nORDER BY id"),
-    ("cte", "WITH a AS (\n\n  SELECT 1 AS x\n\n)\nSELECT x FROM a", "WITH a AS (\n\n  SELECT 1 AS x\n\n)\nSELECT x FROM a"),
+    ("blank lines in the query", SPACED, SPACED),
+    ("cte", CTE, CTE),
     ("union over blank lines", "SELECT 1\n\nUNION ALL\n\nSELECT 2", "SELECT 1\n\nUNION ALL\n\nSELECT 2"),
     ("parenthesised", "(SELECT 1) UNION (SELECT 2)", "(SELECT 1) UNION (SELECT 2)"),
     ("envelope", json.dumps({"sql": Q}), Q),
@@ -73,7 +77,7 @@ QUERIES = [
     ("unclosed think, answer last in a fence", f"<think>\nfilter by status\n\n```sql\n{Q}\n```", Q),
     ("unclosed think, answer last", f"<think>\nfilter by status\n\n{Q}", Q),
     ("think tag as data", "SELECT '<think>' AS a, '</think>' AS b", "SELECT '<think>' AS a, '</think>' AS b"),
-    ("final channel", f"<|channel|>analysis<|message|>SELECT 1?<|end|><|start|>assistant<|channel|>final<|message|>{Q}<|return|>", Q),
+    ("final channel", f"<|channel|>analysis<|message|>SELECT 1?<|end|><|channel|>final<|message|>{Q}<|return|>", Q),
     ("a write is for grading to refuse", "DELETE FROM orders", "DELETE FROM orders"),
     ("a drop in a fence is for grading to refuse", "```sql\nDROP TABLE orders\n```", "DROP TABLE orders"),
     ("crlf", f"```sql\r\n{Q}\r\n```\r\n", Q),
@@ -126,11 +130,11 @@ REFUSALS = [
     ("envelope in a fence", '```json\n{"unsupported": "no warehouse field"}\n```', "no warehouse field", "structure"),
     ("envelope with sql null", '{"sql": null, "unsupported": "no such field"}', "no such field", "structure"),
     ("envelope with true", '{"unsupported": true, "reason": "no such field"}', "no such field", "structure"),
-    ("error envelope", '{"error": "unsupported", "message": "no such field"}', "unsupported: no such field", "structure"),
+    ("error envelope", '{"error": "unsupported", "message": "no field"}', "unsupported: no field", "structure"),
     ("envelope after thinking", '<think>SELECT 1</think>{"unsupported": "x y"}', "x y", "structure"),
     ("envelope after prose", 'Sorry.\n{"unsupported": "no field"}', "no field", "structure"),
-    ("words", "I cannot answer this: there is no warehouse field.", "I cannot answer this: there is no warehouse field.", "words"),
-    ("words with a keyword", "Select another field, there is no warehouse.", "Select another field, there is no warehouse.", "words"),
+    ("words", SORRY, SORRY, "words"),
+    ("words with a keyword", CHOOSE, CHOOSE, "words"),
     ("words about SELECT", "SELECT statements cannot express this.", "SELECT statements cannot express this.", "words"),
 ]  # fmt: skip
 
