@@ -166,6 +166,8 @@ class CaseReader:
         return None
 
     def _read_expectation(self, backend: str | None) -> tuple[ExpectationColumn | None, Expectation | None]:
+        if self._index.keys().isdisjoint(EXPECTATIONS):
+            return None, None  # reported of the header
         filled = [column for column in EXPECTATIONS if self._text(column)]
         if len(filled) != 1:
             wanted = ", ".join(f"`{column}`" for column in EXPECTATIONS)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from harness.corpus.columns import COLUMNS
+from harness.corpus.expectations import EXPECTATIONS
 from harness.corpus.golden_csv import MAX_PROBLEMS, MAX_WARNINGS, Corpus, open_corpus
 from harness.errors import GoldenError, UsageError
 from harness.types.cases import ExpectMongo, ExpectRefusal, ExpectSql, ResultRules
@@ -71,10 +73,7 @@ WRONG: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "no expectation column": (
         "id,nl\nA,a\n",
-        [
-            "1: -: the header has none of `expect_sql`, `expect_mongo`, `expect_error`",
-            f"2: -: no expectation: {ONE_OF}",
-        ],
+        ["1: -: the header has none of `expect_sql`, `expect_mongo`, `expect_error`"],
     ),
     "duplicate id": (
         HEAD + "A,a,SELECT 1\nB,b,SELECT 1\nA,c,SELECT 1\n",
@@ -458,3 +457,7 @@ def test_digest_is_of_the_bytes(golden):
     import hashlib
 
     assert golden(SELECTABLE).digest == hashlib.sha256(SELECTABLE.encode()).hexdigest()
+
+
+def test_every_kind_of_expectation_is_a_column():
+    assert set(EXPECTATIONS) <= set(COLUMNS)
