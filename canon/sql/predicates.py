@@ -315,6 +315,8 @@ def negate(expr: Expr, ctx: Context) -> Expr:
         return Expr(opposite, None, expr.args)
     if op == "not":
         return expr.args[0]
+    if op in {"istrue", "untrue"}:
+        return Expr("untrue" if op == "istrue" else "istrue", None, expr.args)
     if op == "lit" and expr.value[0] == "bool":
         return FALSE if expr == TRUE else TRUE
     if expr == NULL:
@@ -360,11 +362,76 @@ def truth(expr: Expr, ctx: Context) -> Expr:
     if op == "istrue":
         ctx.used.add("is-true")
         return truth(expr.args[0], ctx)
+    if op == "span":
+        return _span_of_choice(expr, ctx) or expr
+    if op == "case" or (op == "=" and expr.args[0].op == "case" and expr.args[1] in (TRUE, FALSE)):
+        return _boolean_case(expr, ctx) or expr
+    if op == "not" and expr.args[0].op == "case":
+        return _boolean_case(Expr("=", None, (expr.args[0], FALSE)), ctx) or expr
     if op == "lit" and expr.value[0] in {"int", "num"} and ctx.dialect.booleans == "integer":
         return FALSE if number(expr.value[1]) == "0" else TRUE
-    if op == "untrue" and expr.args[0].op in {"and", "or", "span", *COMPARISONS, "like"}:
+    if op == "untrue" and expr.args[0].op in {"eqclass", "isnull", "notnull", "exists", "and", "or", "span", *COMPARISONS, "like"}:
         return truth(untrue(expr.args[0], ctx), ctx)
     return expr
+
+
+def _span_of_choice(expr: Expr, ctx: Context) -> Expr | None:
+    """A range of COALESCE(x, 0) or of a CASE with literal results, as a condition on what it chooses by."""
+    chosen, value = expr.args[0], expr.value
+    if chosen.op == "coalesce" and len(chosen.args) == 2 and not value.null:
+        term, default = chosen.args
+        inside = _inside(default, value, ctx)
+        if inside is None:
+            return None
+        ctx.used.add("coalesce-condition")
+        test = _respan(term, value, ctx)
+        return merge("or", (truth(test, ctx), Expr("isnull", None, (term,))), ctx) if inside else truth(test, ctx)
+    if chosen.op == "case":
+        picks = [_inside(result, value, ctx) for result in (*chosen.args[1::2], chosen.args[-1])]
+        return _picked(chosen, picks, ctx)
+    return None
+
+
+def _inside(literal: Expr, value: Span, ctx: Context) -> bool | None:
+    """Whether a literal is in a span; `None` where that cannot be told."""
+    if literal == NULL:
+        return value.null
+    if literal.op != "lit":
+        return None
+    read = beside(literal, "real" if value.kind == "num" else "any" if value.kind == "ts" else "text", ctx.dialect)
+    if read.value[0] == "num" and value.kind == "num" or read.value[0] == value.kind == "ts":
+        point = bound(read)
+    elif read.value[0] == "str" and value.kind in {"str", "text"} and ctx.dialect.collation == "binary":
+        point = read.value[1]
+    else:
+        return None
+    met = intersection(value._replace(null=False), Span(value.kind, False, (Interval(point, True, point, True),)), ctx.dialect)
+    return None if met is None else bool(met.parts)
+
+
+def _boolean_case(expr: Expr, ctx: Context) -> Expr | None:
+    """A CASE that is itself a condition, or is compared with a truth value."""
+    case, wanted = (expr, TRUE) if expr.op == "case" else expr.args
+    results = (*case.args[1::2], case.args[-1])
+    if not all(result in (TRUE, FALSE, NULL) for result in results):
+        return None
+    return _picked(case, [result == wanted for result in results], ctx)
+
+
+def _picked(case: Expr, picks: list[bool | None], ctx: Context) -> Expr | None:
+    """The condition under which a CASE chooses one of the picked results: its WHEN, and no earlier one."""
+    if any(pick is None for pick in picks):
+        return None
+    ctx.used.add("case-condition")
+    before: list[Expr] = []
+    found: list[Expr] = []
+    for condition, pick in zip(case.args[:-1:2], picks, strict=False):
+        if pick:
+            found.append(merge("and", [*before, truth(condition, ctx)], ctx))
+        before.append(truth(untrue(condition, ctx), ctx))
+    if picks[-1]:
+        found.append(merge("and", before, ctx))
+    return merge("or", found, ctx)
 
 
 def merge(op: str, parts: Iterable[Expr], ctx: Context) -> Expr:

@@ -91,6 +91,8 @@ class Scalars:
             if expr.value[0] == "int" and self.ctx.dialect.booleans == "integer":
                 return FALSE if number(expr.value[1]) == "0" else TRUE
             return expr
+        if expr.op == "case":
+            return expr
         if type_of(expr, self.ctx) == "boolean" and expr.op in {"col", "scalar"}:
             return Expr("=", None, (expr, TRUE))
         return expr
@@ -228,6 +230,8 @@ class Scalars:
             return TRUE
         if left == NULL or right == NULL:
             return Expr("isnull", None, (right if left == NULL else left,))
+        if left.op == "lit" or right.op == "lit":
+            return Expr("istrue", None, (self.compare("=", left, right),))
         return oriented("same", left, right)
 
     def _in(self, node: exp.In) -> Expr:
