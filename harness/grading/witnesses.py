@@ -10,8 +10,8 @@ from harness.grading.seams import MongoPair, SqlPair
 if TYPE_CHECKING:
     from canon.verdict import RowWitness
 
-_KEPT = 10_000
-"""Pairs whose result is remembered: repeats of a case, and cases that share a question, ask the same again."""
+_KEPT = 500
+"""Pairs whose result is remembered: the repeats of a case come one after another and often ask the same again."""
 
 
 class RunningSearch:

@@ -15,5 +15,8 @@ def bundled_corpus(name: str) -> Path:
     package = Path(harness.__file__).resolve().parent
     for goldens in (package / "goldens", package.parent / "goldens"):
         if (goldens / name / "golden.csv").is_file():
-            return goldens / name
+            found = goldens / name
+            here = Path.cwd()
+            # Reports and the record of the run name it; in a checkout they should name it as a user would.
+            return found.relative_to(here) if found.is_relative_to(here) else found
     raise UsageError(f"the corpus {name} is not part of this installation; take it from the source distribution")

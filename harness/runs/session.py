@@ -72,7 +72,7 @@ class Session:
         started = datetime.now(UTC)
         folder = _folder(options, started, opened)
         earlier = folder.read_facts() if options.resume and folder.exists() else None
-        now = options.now or (earlier.now if earlier is not None else started)
+        now = options.now or (earlier.now if earlier is not None else started.replace(microsecond=0))
         facts = RunFacts(
             name=folder.path.name,
             started_at=earlier.started_at if earlier is not None else started,
