@@ -9,7 +9,9 @@ from pathlib import Path
 
 import duckdb
 import psycopg
+import pymongo
 import pytest
+from bson import json_util
 
 from harness.corpus.golden_csv import open_corpus
 from harness.endpoint.client import ModelClient
@@ -179,6 +181,19 @@ def test_every_golden_of_orders_returns_rows_and_none_returns_all():
     assert all(0 < len(found) < whole for found in rows.values()), {key: len(found) for key, found in rows.items()}
 
 
+def test_goldens_of_orders_agree_in_duckdb_and_postgres(embedded_postgres):
+    script = (ORDERS / "fixture.sql").read_text()
+    queries = sql_queries(ORDERS / "golden.csv", ORDERS / "config.json")
+    nulls = "SET default_null_order = 'nulls_last_on_asc_first_on_desc';"  # as PostgreSQL has it
+    duck = duckdb_rows(nulls + script, queries)
+    with psycopg.connect(embedded_postgres.create_database(), cursor_factory=psycopg.RawCursor) as connection:
+        connection.execute(script)
+        postgres = {case_id: connection.execute(text, list(args)).fetchall() for case_id, text, args in queries}
+    assert {case_id: plain(rows) for case_id, rows in postgres.items()} == {
+        case_id: plain(rows) for case_id, rows in duck.items()
+    }
+
+
 def test_the_misreading_of_orders_gives_other_rows():
     script = (ORDERS / "fixture.sql").read_text()
     asked = [
@@ -207,6 +222,29 @@ def test_documents_of_orders_are_the_rows():
     assert any(document.get("refunded", 0) is None for document in documents)
 
 
+def test_documents_of_orders_answer_the_mongo_goldens_as_the_rows_would(mongo_uri):
+    as_sql = {
+        "Q22": "refunded = TRUE",
+        "Q23": "status = 'DELIVERED' AND list_contains(tags, 'gift')",
+        "Q24": "status = 'PLACED' OR amount > 1000",
+        "Q25": "TRUE",
+    }
+    asked = [(case_id, f"SELECT id FROM orders WHERE {where} ORDER BY id", ()) for case_id, where in as_sql.items()]
+    rows = duckdb_rows((ORDERS / "fixture.sql").read_text(), asked)
+    filters = {
+        case.id: json.loads(case.expectation.text)
+        for case in cases_of(ORDERS / "golden.csv", ORDERS / "config.json")
+        if case.backend == "mongo"
+    }
+    with pymongo.MongoClient(mongo_uri) as client:
+        orders = client["bundled_orders"]["orders"]
+        orders.insert_many(json_util.loads(line) for line in (ORDERS / "fixture.jsonl").read_text().splitlines())
+        for case_id, document in filters.items():
+            found = orders.find(document.get("filter", document) if "collection" in document else document)
+            assert sorted(each["_id"] for each in found) == [row[0] for row in rows[case_id]], case_id
+    assert set(filters) == set(as_sql)
+
+
 def test_goldens_of_the_shop_agree_in_every_engine(embedded_postgres):
     script = (SHOP / "fixture.sql").read_text()
     lite = sqlite_rows(script, sql_queries(SHOP / "golden.csv"))
@@ -228,7 +266,7 @@ def plain(rows):
 def plain_value(value):
     if isinstance(value, datetime):
         return value.isoformat(sep=" ")
-    if isinstance(value, str) or value is None:
+    if isinstance(value, str | bool | list) or value is None:
         return str(value)
     return f"{float(value):.6f}"
 
