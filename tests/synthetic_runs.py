@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import get_args
 
 from canon.verdict import (
@@ -19,6 +20,9 @@ from canon.verdict import (
     Table,
     Undecided,
 )
+from harness.runs.attempts import Question
+from harness.runs.folder import RunFolder
+from harness.runs.journal import Entry, encode
 from harness.types.answers import Call, MongoAnswer, NoQuery, NoQueryReason, Refusal, Reply, SqlAnswer, Usage
 from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql
 from harness.types.outcomes import (
@@ -415,6 +419,21 @@ def sample_run(repeats: int = 1, **changes: object) -> MemoryRun:
     """The sample cases as one run."""
     warnings = (Warned(kind="flaky", message="1 case passed some repeats and failed others", cases=("S21",), count=1),)
     return memory_run(sample_pairs(repeats), facts(repeat=repeats, **changes), warnings=warnings if repeats > 1 else ())
+
+
+def stored(run: MemoryRun, path: Path) -> Path:
+    """The run as the folder that a real one leaves, its attempts journalled last case first."""
+    folder = RunFolder(path)
+    folder.write_facts(run.facts)
+    questions = [Question(case=case, now=case.now or run.facts.now, digest=case.digest) for case, _ in run.pairs]
+    folder.write_questions(questions)
+    with folder.journal.open("wb") as journal:
+        for question, (_, answered) in reversed(list(zip(questions, run.pairs, strict=True))):
+            for each in answered.outcomes:
+                keyed = each.model_copy(update={"key": question.key(each.repeat)})
+                journal.write(encode(Entry(graded="", outcome=keyed)))
+    folder.write_summary(run.summary)
+    return path
 
 
 def hostile_run() -> MemoryRun:

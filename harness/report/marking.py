@@ -53,12 +53,19 @@ def _common(left: list[str], right: list[str]) -> int:
 
 
 def _joined(tokens: list[str], flags: list[bool]) -> tuple[Segment, ...]:
-    """Neighbouring tokens of one kind as one segment; white space alone is never marked."""
+    """Neighbouring tokens of one kind as one segment; white space at the edge of a mark is not part of it."""
     segments: list[Segment] = []
-    for token, flag in zip(tokens, flags, strict=True):
-        differs = flag and not token.isspace()
-        if segments and (segments[-1].differs == differs or (flag and token.isspace() and segments[-1].differs)):
-            segments[-1] = Segment(segments[-1].text + token, segments[-1].differs)
+    start = 0
+    for end in range(1, len(tokens) + 1):
+        if end < len(tokens) and flags[end] == flags[start]:
+            continue
+        text = "".join(tokens[start:end])
+        if flags[start]:
+            inner = text.strip()
+            before, _, after = text.partition(inner) if inner else (text, "", "")
+            parts = [(before, False), (inner, True), (after, False)]
         else:
-            segments.append(Segment(token, differs))
+            parts = [(text, False)]
+        segments += [Segment(part, differs) for part, differs in parts if part]
+        start = end
     return tuple(segments)

@@ -107,7 +107,11 @@ class Overview(NamedTuple):
 
 
 class Gathering:
-    """Takes case after case and ends in an `Overview`; holds a few numbers a case, and a line a failure."""
+    """Takes case after case and ends in an `Overview`; holds a few numbers a case, and a line a failure.
+
+    Attributes:
+        clearest: the failure to read first among those added, `None` where none failed.
+    """
 
     def __init__(self, facts: RunFacts, summary: Summary) -> None:
         self._facts = facts
@@ -119,7 +123,8 @@ class Gathering:
         self._clusters: list[str] = []
         self._tags: defaultdict[str, list[int]] = defaultdict(list)
         self._groups: defaultdict[str, list[Failing]] = defaultdict(list)
-        self._clearest: tuple[tuple[int, int], str] | None = None
+        self._clearest: tuple[int, int] | None = None
+        self.clearest: tuple[Case, CaseResult] | None = None
         self._unstable: list[Unstable] = []
         self._latencies: list[float] = []
 
@@ -159,8 +164,8 @@ class Gathering:
             2 * (not shown) + (result.grade == "ERROR") + (not result.steady and len(result.outcomes) > 1),
             len(lines),
         )
-        if self._clearest is None or order < self._clearest[0]:
-            self._clearest = (order, case.id)
+        if self._clearest is None or order < self._clearest:
+            self._clearest, self.clearest = order, (case, result)
 
     def finish(self) -> Overview:
         """The overview of all that was added."""
@@ -179,7 +184,7 @@ class Gathering:
             answered=statistics.rate([1.0] * passed + [0.0] * self._grades["FAIL"]),
             tags=self._tag_rates(grouped),
             groups=tuple(sorted(((k, tuple(v)) for k, v in self._groups.items()), key=lambda item: -len(item[1]))),
-            clearest=self._clearest[1] if self._clearest else None,
+            clearest=self.clearest[0].id if self.clearest else None,
             unstable=tuple(sorted(self._unstable, key=lambda case: (-case.flakiness, -case.distinct))[:MOST_UNSTABLE]),
             unstable_count=len(self._unstable),
             flakiness=sum(statistics.flakiness(*pair) for pair in repeated) / len(repeated) if repeated else None,

@@ -158,9 +158,15 @@ def why(judgement: Judgement) -> str:
 
 def clip(text: str, limit: int) -> str:
     """At most `limit` characters, and a note of how many there are where that is not all."""
+    head, note = clipped(text, limit)
+    return head + note
+
+
+def clipped(text: str, limit: int) -> tuple[str, str]:
+    """The beginning of a text, and a note of its length where that is not all of it."""
     if len(text) <= limit:
-        return text
-    return f"{text[:limit]}… [{len(text):,} characters in all]"
+        return text, ""
+    return text[:limit], f"… [{len(text):,} characters in all]"
 
 
 def one_line(text: str, limit: int = 200) -> str:

@@ -129,7 +129,7 @@ def test_the_verdict_comes_first(open_page):
     assert "leaves out order 1" in page.inner_text(".example .witness")
     assert page.eval_on_selector_all(".example mark", "marks => marks.map(m => m.textContent)") == [
         *("NOT", "IN (", ", 'REFUNDED')"),
-        *("refunded = FALSE AND ", "<>"),
+        *("refunded = FALSE AND", "<>"),
     ]
 
 

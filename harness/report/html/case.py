@@ -46,9 +46,9 @@ class WitnessView(NamedTuple):
 
 
 class AttemptView(NamedTuple):
-    """One attempt of a case with repeats."""
+    """The attempts of a case that gave one answer."""
 
-    number: int
+    numbers: str
     grade: Grade
     latency: str
     answer: str
@@ -102,11 +102,11 @@ def view_case(case: Case, result: CaseResult, limit: int, *, clock: datetime, le
     raw = worst.reply.raw
     return CaseView(
         anchor=anchor(case.id),
-        id=case.id,
+        id=words.clip(case.id, 200),
         nl=words.clip(case.nl, max(120, limit // 4)),
         grade=worst.grade,
         basis=basis_of(judgement),
-        tags=case.tags,
+        tags=tuple(words.clip(tag, 80) for tag in case.tags[:20]),
         kinds=" ".join(words.kinds_of(judgement)),
         latency=round(sum(calls)),
         passed=sum(outcome.passed for outcome in result.outcomes),
@@ -114,8 +114,8 @@ def view_case(case: Case, result: CaseResult, limit: int, *, clock: datetime, le
         grades=tuple(outcome.grade for outcome in result.outcomes),
         flag="flaky" if result.flaky else "steady" if result.steady else "",
         facts=_facts(case, worst, limit, clock),
-        why=words.why(judgement),
-        lines=tuple(words.clip(line, limit) for line in words.failure_lines(judgement)[:12]),
+        why="" if lean else words.why(judgement),
+        lines=tuple(words.clip(line, limit) for line in words.failure_lines(judgement)[: 1 if lean else 12]),
         absorbed=tuple(words.identity(words.clip(name, 80)) for name in words.absorbed_of(judgement)[:40]),
         assumptions=_assumptions(worst, limit),
         expected=expected,
@@ -141,13 +141,14 @@ def text_lengths(case: Case, result: CaseResult) -> list[int]:
 
 
 def _sides(case: Case, worst: Outcome, limit: int) -> tuple[tuple[Segment, ...], tuple[Segment, ...]]:
-    expected = words.clip(words.expected_text(case.expectation), limit)
-    actual = words.clip(words.answer_text(worst.reply.answer), limit)
+    expected, more = words.clipped(words.expected_text(case.expectation), limit)
     if worst.grade == "EXACT":
-        return (Segment(expected, False),), ()
+        return (Segment(expected + more, False),), ()
+    actual, rest = words.clipped(words.answer_text(worst.reply.answer), limit)
     if worst.reply.answer.kind in ("sql", "mongo") and case.expectation.kind in ("sql", "mongo"):
-        return mark(expected, actual)
-    return (Segment(expected, False),), (Segment(actual, False),)
+        left, right = mark(expected, actual)
+        return (*left, Segment(more, False)), (*right, Segment(rest, False))
+    return (Segment(expected + more, False),), (Segment(actual + rest, False),)
 
 
 def _facts(case: Case, worst: Outcome, limit: int, clock: datetime) -> str:
@@ -161,7 +162,6 @@ def _facts(case: Case, worst: Outcome, limit: int, clock: datetime) -> str:
         f"group {words.clip(case.group, 60)}" if case.group else "",
         f"scope {words.clip(json.dumps(case.scope, ensure_ascii=False), max(60, limit // 4))}" if case.scope else "",
         f"weight {case.weight:g}" if case.weight != 1 else "",
-        words.milliseconds(sum(call.latency_ms for call in reply.calls)) if reply.calls else "",
         f"{sum(prompt):,} + {sum(completion):,} tokens" if prompt or completion else "",
         words.count(reply.repairs, "repair") if reply.repairs else "",
         words.count(reply.retries, "retry", "retries") if reply.retries else "",
@@ -170,18 +170,27 @@ def _facts(case: Case, worst: Outcome, limit: int, clock: datetime) -> str:
 
 
 def _attempts(outcomes: Sequence[Outcome], limit: int) -> tuple[AttemptView, ...]:
-    """Each attempt; an answer that was shown before is not shown again."""
-    seen: dict[str, int] = {}
-    views: list[AttemptView] = []
+    """One row an answer, in order of first appearance, with the attempts that gave it."""
+    alike: dict[tuple[Grade, str], list[Outcome]] = {}
     for outcome in outcomes:
-        first = seen.setdefault(f"{outcome.meaning} {words.answer_text(outcome.reply.answer)}", outcome.repeat + 1)
-        repeated = first != outcome.repeat + 1
-        answer = f"as in attempt {first}" if repeated else words.answer_text(outcome.reply.answer)
-        latency = (
-            words.milliseconds(sum(call.latency_ms for call in outcome.reply.calls)) if outcome.reply.calls else ""
+        alike.setdefault((outcome.grade, words.answer_text(outcome.reply.answer)), []).append(outcome)
+    return tuple(
+        AttemptView(
+            numbers=", ".join(str(outcome.repeat + 1) for outcome in group),
+            grade=grade,
+            latency=_latencies([sum(call.latency_ms for call in outcome.reply.calls) for outcome in group]),
+            answer=words.clip(answer, limit),
         )
-        views.append(AttemptView(outcome.repeat + 1, outcome.grade, latency, words.clip(answer, limit)))
-    return tuple(views)
+        for (grade, answer), group in alike.items()
+    )
+
+
+def _latencies(values: Sequence[float]) -> str:
+    """One latency, or the least and the largest."""
+    low, high = words.milliseconds(min(values)), words.milliseconds(max(values))
+    if max(values) == 0:
+        return ""
+    return low if low == high else f"{low} to {high}"
 
 
 def _assumptions(worst: Outcome, limit: int) -> tuple[str, ...]:

@@ -30,6 +30,12 @@ LONGEST = 20_000
 SHORTEST = 90
 """Characters of one text that are shown whatever the size of the run."""
 
+SPARSE = -300_000.0
+"""Bytes overdrawn at which texts are cut to half of the shortest: a run of nothing but failures."""
+
+EXAMPLE = 4_000
+"""Characters of one text of the failure that is shown before the lists."""
+
 FRAME = 1_000
 """Characters that a case takes besides its long texts."""
 
@@ -50,7 +56,8 @@ class HtmlReporter:
         with SpooledTemporaryFile(max_size=16_000_000, mode="w+", encoding="utf-8", errors="replace") as cases:
             _render_cases(run, gathering, cases)
             overview = gathering.finish()
-            example = _example(run, overview)
+            clearest = gathering.clearest
+            example = view_case(*clearest, EXAMPLE, clock=run.facts.now) if clearest else None
             cases.seek(0)
             with replacing(path) as file:
                 file.writelines(_page(overview, example, _chunks(cases)))
@@ -63,7 +70,11 @@ def _render_cases(run: RunView, gathering: Gathering, cases: IO[str]) -> None:
     saved = SAVED_BYTES
     for case, result in run.results():
         gathering.add(case, result)
-        limit = longest_that_fits(text_lengths(case, result), fair + saved / 10 - FRAME)
+        limit = (
+            longest_that_fits(text_lengths(case, result), fair + saved / 10 - FRAME)
+            if saved > SPARSE
+            else SHORTEST // 2
+        )
         text = str(row(view_case(case, result, limit, clock=run.facts.now, lean=saved < 0)))
         cases.write(text)
         saved += fair - len(text.encode(errors="replace"))
@@ -79,16 +90,6 @@ def longest_that_fits(lengths: list[int], room: float) -> int:
         left -= length
         limit = LONGEST
     return int(min(LONGEST, max(SHORTEST, limit)))
-
-
-def _example(run: RunView, overview: Overview) -> CaseView | None:
-    """The failure that is shown in full before the lists."""
-    if overview.clearest is None:
-        return None
-    for case, result in run.results():
-        if case.id == overview.clearest:
-            return view_case(case, result, 4_000, clock=run.facts.now)
-    return None
 
 
 def _page(overview: Overview, example: CaseView | None, cases: Iterator[Markup]) -> Iterator[str]:
