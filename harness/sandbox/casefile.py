@@ -1,4 +1,4 @@
-"""Reads the case file of `rung sql check`: JSON Lines, bounded in bytes before anything is parsed, refused as a whole."""
+"""Reads the case file of `rung sql check`: JSON Lines, bounded in bytes before parsing, refused as a whole."""
 
 import json
 import math

@@ -97,15 +97,17 @@ def plain_rules(rules: ComparisonConfig, *, sort_key: tuple[int, ...] | None = N
 
 def result_diff(found: dict[str, Any]) -> ResultDiff:
     """A difference as it comes from inside the walls, as its type."""
-    rows = {name: tuple(tuple(row) for row in found.get(name, ())) for name in ("sample_missing", "sample_extra")}
-    changed = tuple((tuple(one), tuple(other)) for one, other in found.get("sample_changed", ()))
-    pairs = {name: (found[name][0], found[name][1]) for name in ("null_keys", "duplicate_keys") if name in found}
-    values = tuple(ColumnValueMismatch(**entry) for entry in found.get("value_mismatches", ()))
-    names = {name: tuple(found[name]) for name in ("missing_columns", "extra_columns") if name in found}
-    facts = dict(found)
-    for part in (rows, pairs, names):
-        facts.update(part)
-    return ResultDiff(**{**facts, "sample_changed": changed, "value_mismatches": values})
+    facts: dict[str, Any] = dict(found)
+    for name in ("sample_missing", "sample_extra"):
+        facts[name] = tuple(tuple(row) for row in found.get(name, ()))
+    for name in ("null_keys", "duplicate_keys"):
+        if name in found:
+            facts[name] = (found[name][0], found[name][1])
+    for name in ("missing_columns", "extra_columns"):
+        facts[name] = tuple(found.get(name, ()))
+    facts["sample_changed"] = tuple((tuple(one), tuple(other)) for one, other in found.get("sample_changed", ()))
+    facts["value_mismatches"] = tuple(ColumnValueMismatch(**entry) for entry in found.get("value_mismatches", ()))
+    return ResultDiff(**facts)
 
 
 def _open(

@@ -1,11 +1,13 @@
 """SQLite and DuckDB: a snapshot of a file, given to a fresh child of a zygote for each case."""
 
 import json
-import math
+import os
 import signal
+import tempfile
 import threading
 import time
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any
 
 from harness.errors import SandboxError
@@ -23,6 +25,7 @@ from harness.types.results import ComparisonConfig
 _HEADER_BYTES = 64 * 1024
 _SCHEMA_BYTES = 8 * 1024 * 1024
 _SCHEMAS_KEPT = 32
+_COPIES_KEPT = 4
 _OUT_OF_MEMORY = 3
 _DUCKDB_ADDRESS_SPACE = 1024 * 1024 * 1024
 _NO_LANDLOCK = "landlock: not in this kernel; seccomp alone keeps files away"
@@ -43,6 +46,7 @@ class FileBackend:
         self._schemas: OrderedDict[str, FixtureSchema] = OrderedDict()
         self._lock = threading.Lock()
         self._engine = ""
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
     def dialect(self) -> str:
@@ -57,6 +61,8 @@ class FileBackend:
     def close(self) -> None:
         """Give the snapshots back."""
         self._snapshots.close()
+        if self._folder is not None:
+            self._folder.cleanup()
         self._fixture.close()
 
     def check(self, slot: Slot) -> None:
@@ -181,6 +187,7 @@ class FileBackend:
         space = policy.address_space_bytes
         return {
             "op": op,
+            "path": self._copy(snapshot) if self._kind == "duckdb" else "",
             "image": snapshot.sha256,
             "image_bytes": snapshot.size,
             "seconds": seconds,
@@ -192,6 +199,21 @@ class FileBackend:
             "max_rows": policy.max_rows,
             "heap": policy.heap_bytes,
         }
+
+    def _copy(self, snapshot: Snapshot) -> str:
+        """A private file with the snapshot's bytes, for an engine that opens files by their names only."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = tempfile.TemporaryDirectory(prefix="rung-duckdb-")
+            path = Path(self._folder.name) / f"{snapshot.sha256}.duckdb"
+            if not path.exists():
+                for old in sorted(path.parent.iterdir(), key=lambda file: file.stat().st_mtime)[:-_COPIES_KEPT]:
+                    old.unlink()
+                part = path.with_suffix(".part")
+                part.write_bytes(os.pread(snapshot.descriptor, snapshot.size, 0))
+                part.chmod(0o400)
+                part.replace(path)
+            return str(path)
 
     def _run(self, slot: Slot, request: dict[str, Any], snapshot: Snapshot, limit: int) -> tuple[dict[str, Any], str]:
         try:
@@ -261,8 +283,3 @@ def _walls(header: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     layers = (*header.get("layers", ()), "kill")
     warnings = [] if "landlock" in layers else [_NO_LANDLOCK]
     return layers, tuple(warnings)
-
-
-def whole_seconds(seconds: float) -> int:
-    """Seconds rounded up, for limits that know no fractions."""
-    return math.ceil(seconds)

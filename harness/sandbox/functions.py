@@ -61,7 +61,7 @@ POSTGRES_FUNCTIONS = _AGGREGATES | _names(
     """
 )
 
-DUCKDB_FUNCTIONS = POSTGRES_FUNCTIONS | frozenset(
+DUCKDB_FUNCTIONS = POSTGRES_FUNCTIONS | _names(
     """
     any_value approx_count_distinct approx_quantile arg_max arg_min argmax argmin array_aggregate array_concat
     array_contains array_distinct array_extract array_filter array_has array_has_all array_has_any array_indexof

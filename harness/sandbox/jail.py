@@ -22,7 +22,6 @@ Layer = Literal[
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_DUMPABLE = 4
-_PR_SET_SECCOMP = 22
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_GET_NO_NEW_PRIVS = 39
 _LANDLOCK_CREATE_RULESET = 444
@@ -129,6 +128,7 @@ _SHY: dict[str, tuple[int | None, int | None]] = {
     "openat2": (437, 437),
     "faccessat2": (439, 439),
 }
+_SECCOMP = {"x86_64": 317, "aarch64": 277}
 _ARCHITECTURES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}
 
 
@@ -201,6 +201,7 @@ class Jail:
             raise JailError("queries are executed on Linux only; reading and comparing work everywhere")
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._program = filter_program(database_file=database_file, conversation=conversation)
+        self._number = _SECCOMP[platform.machine()]
         self._uid = uid if os.geteuid() == 0 else None
         self.landlock_abi = max(0, self._libc.syscall(_LANDLOCK_CREATE_RULESET, None, 0, 1))
 
@@ -222,7 +223,7 @@ class Jail:
             JailError: a layer that must be there could not be put up.
         """
         layers: list[Layer] = ["closed_files"]
-        self._close_files(keep)
+        close_all_but(keep)
         if self._uid is not None and self._become(self._uid):
             layers.append("user")
         if follow_parent:
@@ -244,17 +245,19 @@ class Jail:
         layers.append("seccomp")
         return tuple(layers)
 
+    def restrain(self, limits: Limits) -> None:
+        """The layers that a process can carry that must reach a server: limits, no new privileges, no core, no tracing.
+
+        Raises:
+            JailError: one of them could not be put up.
+        """
+        self._call("dumpable", self._libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
+        self._limit(limits, processes=None)
+        self._call("no_new_privs", self._libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+
     def _call(self, what: str, result: int) -> None:
         if result != 0:
             raise JailError(f"{what}: {os.strerror(ctypes.get_errno())}")
-
-    @staticmethod
-    def _close_files(keep: tuple[int, ...]) -> None:
-        start = 0
-        for descriptor in sorted(keep):
-            os.closerange(start, descriptor)
-            start = descriptor + 1
-        os.closerange(start, 65536)
 
     @staticmethod
     def _become(uid: int) -> bool:
@@ -267,16 +270,18 @@ class Jail:
         return True
 
     @staticmethod
-    def _limit(limits: Limits) -> None:
+    def _limit(limits: Limits, *, processes: int | None = 0) -> None:
         seconds = math.ceil(limits.cpu_seconds)
-        for kind, value in (
+        wanted = [
             (resource.RLIMIT_CORE, 0),
             (resource.RLIMIT_FSIZE, 0),
             (resource.RLIMIT_NOFILE, limits.open_files),
-            (resource.RLIMIT_NPROC, 0),
             (resource.RLIMIT_AS, limits.address_space),
             (resource.RLIMIT_CPU, seconds),
-        ):
+        ]
+        if processes is not None:
+            wanted.append((resource.RLIMIT_NPROC, processes))
+        for kind, value in wanted:
             try:
                 resource.setrlimit(kind, (value, value))
             except (OSError, ValueError) as problem:
@@ -298,7 +303,18 @@ class Jail:
 
     def _seccomp(self) -> None:
         program = _Program(len(self._program) // 8, self._program)
-        self._call("seccomp", self._libc.prctl(_PR_SET_SECCOMP, 2, ctypes.byref(program), 0, 0))
+        every_thread = 1  # an engine may have started some
+        self._call("seccomp", self._libc.syscall(self._number, 1, every_thread, ctypes.byref(program)))
+
+
+def close_all_but(keep: tuple[int, ...]) -> None:
+    """Close every open file but these."""
+    start = 0
+    for descriptor in sorted(set(keep)):
+        if start < descriptor:  # an empty range from 0 would close everything
+            os.closerange(start, descriptor)
+        start = descriptor + 1
+    os.closerange(start, 65536)
 
 
 def unprivileged_uid() -> int | None:

@@ -42,9 +42,10 @@ def require_linux() -> None:
         )
 
 
-def _environment(*, with_packages: bool) -> dict[str, str]:
-    """Nothing of the parent's environment: no keys, no paths, no proxies."""
-    env = {"LC_ALL": "C.UTF-8", "TZ": "UTC0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+def _environment(keep: tuple[str, ...], *, with_packages: bool) -> dict[str, str]:
+    """Nothing of the parent's environment (no keys, no paths, no proxies) but what is asked for by prefix."""
+    env = {name: value for name, value in os.environ.items() if keep and name.startswith(keep)}
+    env |= {"LC_ALL": "C.UTF-8", "TZ": "UTC0", "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     if with_packages:
         env["PYTHONHASHSEED"] = "0"
     return env
@@ -68,9 +69,17 @@ class Process:
         module: whose `main` it runs.
         arguments: for its command line, after the socket's number.
         packages: installed modules it needs; the standard library and this package are always there.
+        keep_environment: prefixes of environment variables that it is given.
     """
 
-    def __init__(self, module: str, arguments: Sequence[str], packages: Sequence[ModuleType] = ()) -> None:
+    def __init__(
+        self,
+        module: str,
+        arguments: Sequence[str],
+        packages: Sequence[ModuleType] = (),
+        *,
+        keep_environment: tuple[str, ...] = (),
+    ) -> None:
         require_linux()
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         self.channel = ours
@@ -82,7 +91,7 @@ class Process:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.PIPE,
                 cwd="/",
-                env=_environment(with_packages=bool(packages)),
+                env=_environment(keep_environment, with_packages=bool(packages)),
                 pass_fds=(theirs.fileno(),),
             )
         except BaseException:

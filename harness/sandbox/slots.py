@@ -4,9 +4,10 @@ import contextlib
 import importlib
 import json
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from harness.errors import SandboxError
+from harness.errors import MissingExtraError, SandboxError
 from harness.sandbox.policy import Policy
 from harness.sandbox.processes import LostError, Process, Zygote
 
@@ -41,7 +42,7 @@ class Slot:
             return zygote
         if zygote is not None:
             zygote.kill()
-        packages = [importlib.import_module("duckdb")] if engine == "duckdb" else []
+        packages = _duckdb_packages() if engine == "duckdb" else []
         self._zygotes[engine] = Zygote(engine, self._uid, packages)
         return self._zygotes[engine]
 
@@ -136,3 +137,10 @@ class Slot:
         for process in processes:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
+
+
+def _duckdb_packages() -> list[ModuleType]:
+    try:
+        return [importlib.import_module(name) for name in ("duckdb", "tzdata")]
+    except ImportError as problem:
+        raise MissingExtraError("duckdb", "duckdb", "a DuckDB fixture") from problem

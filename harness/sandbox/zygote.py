@@ -17,7 +17,7 @@ from typing import Any
 
 from harness.sandbox.difference import Rules
 from harness.sandbox.frames import ClosedError, receive, send
-from harness.sandbox.jail import Jail, JailError, Limits
+from harness.sandbox.jail import Jail, JailError, Limits, close_all_but
 from harness.sandbox.values import encode
 from harness.sandbox.work import Failure, Pair, QueryLimits, compare, execute
 
@@ -136,14 +136,16 @@ class Zygote:
         reader = None
         try:
             if self._kind == "duckdb" and image is not None:
-                self._close_all_but(out, files[1])
-                reader = self._engine.open_reader(files[1], request)
+                close_all_but((out,))
+                reader = self._engine.open_reader(request)
                 keep = self._open_files()
             else:
                 keep = (out,)
             layers = self._jail.lock(limits, parent, keep)
         except JailError as problem:
             return {"status": "jail", "code": str(problem), "layers": []}
+        except Failure as failure:
+            return {**failure.report(), "layers": []}
         if request["op"] == "probe":
             return {"status": "success", "layers": layers, "facts": _probe(request["what"], request["address_space"])}
         if reader is None:
@@ -152,14 +154,6 @@ class Zygote:
             return {**_serve_case(request, reader, out), "layers": layers}
         except Failure as failure:
             return {**failure.report(), "layers": layers}
-
-    @staticmethod
-    def _close_all_but(*keep: int) -> None:
-        start = 0
-        for descriptor in sorted(keep):
-            os.closerange(start, descriptor)
-            start = descriptor + 1
-        os.closerange(start, 65536)
 
     @staticmethod
     def _open_files() -> tuple[int, ...]:
