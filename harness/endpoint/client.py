@@ -116,6 +116,8 @@ class ModelClient:
             follow_redirects=False,
             # A proxy of the environment must not take calls to this machine.
             trust_env=not settings.is_local,
+            # Without TLS no certificates are loaded, which would take longer than the rest of the start.
+            verify=settings.base_url.startswith("https:"),
             transport=transport,
         )
 

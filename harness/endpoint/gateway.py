@@ -101,11 +101,11 @@ class _Place(NamedTuple):
 class Gateway:
     """An OpenAI-compatible server on loopback in front of a client.
 
-    `async with` serves in the running event loop (the client must belong to it), `with` in a thread of its own (the
-    client must then be used by the gateway alone).
+    `async with` serves in the running event loop, to which the client must belong. `with` serves in a thread of its
+    own, to which the client then belongs: nobody else may use it, and it is closed with the gateway.
 
     Args:
-        upstream: what answers; closed by its owner, not by the gateway.
+        upstream: what answers.
         now: pinned in every request that no ledger says otherwise for; `None` = not pinned.
         pins: how dates are found in prompts.
         port: 0 = a free one.
@@ -117,7 +117,7 @@ class Gateway:
         self._upstream = upstream
         self._now = now
         self._pins = pins or ClockPins()
-        self._server = LoopbackServer(self._app, port=port)
+        self._server = LoopbackServer(self._app, port=port, at_thread_end=upstream.aclose)
         self._ledgers: dict[tuple[str, int], Ledger] = {}
         self._counters: OrderedDict[str, int] = OrderedDict()
         self._warned = False

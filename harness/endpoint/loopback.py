@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = threading.Event()
+        self.at_end: Callable[[], Awaitable[None]] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
@@ -35,6 +36,8 @@ class _Server(uvicorn.Server):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
         await super().shutdown(sockets)
+        if self.at_end is not None:
+            await self.at_end()
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -50,9 +53,17 @@ class LoopbackServer:
         app: the ASGI application.
         port: 0 = a free one.
         protocol: uvicorn's HTTP protocol: a name or a class.
+        at_thread_end: closes what belongs to the thread's event loop, before that one ends.
     """
 
-    def __init__(self, app: Any, *, port: int = 0, protocol: Any = "h11") -> None:
+    def __init__(
+        self,
+        app: Any,
+        *,
+        port: int = 0,
+        protocol: Any = "h11",
+        at_thread_end: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         self._config = uvicorn.Config(
             app,
             http=protocol,
@@ -67,6 +78,7 @@ class LoopbackServer:
             backlog=4096,
         )
         self._wanted_port = port
+        self._at_thread_end = at_thread_end
         self._socket: socket.socket | None = None
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
@@ -86,6 +98,7 @@ class LoopbackServer:
 
     def __enter__(self) -> Self:
         server = self._open()
+        server.at_end = self._at_thread_end
         self._thread = threading.Thread(target=server.run, args=([self._socket],), name="rung-loopback", daemon=True)
         self._thread.start()
         if not server.ready.wait(timeout=30):

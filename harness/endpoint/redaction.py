@@ -21,7 +21,7 @@ _PATTERNS: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     # Credentials after their scheme.
     (
-        re.compile(r"(?i)\b(?P<head>bearer|basic)(?P<gap>\s+)(?P<body>[A-Za-z0-9._~+/=-]{8,})"),
+        re.compile(r"(?i)\b(?P<head>bearer|basic)(?P<gap>\s+)(?=[^\s\"']{0,200}[0-9=_])[A-Za-z0-9._~+/=-]{8,}"),
         rf"\g<head>\g<gap>{MASK}",
     ),
     # `api_key=…`, `"x-api-key": "…"`, `?key=…`, `access_token: …`, `password=…`

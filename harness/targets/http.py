@@ -81,6 +81,7 @@ class HttpTarget:
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30),
             headers={"User-Agent": "rung"},
             trust_env=not is_loopback(self._parts.hostname),
+            verify=self._parts.scheme == "https",
         )
 
     def __repr__(self) -> str:
