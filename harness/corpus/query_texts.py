@@ -15,7 +15,13 @@ Args = tuple[JsonValue, ...] | None
 _MAY_BE_PARAMETER = re.compile(r"[$?:@%]")
 _SMART = {"‘": "'", "’": "'", "‚": "'", "‛": "'", "“": '"', "”": '"', "„": '"', "‟": '"', "′": "'", "″": '"'}
 _STRAIGHT = str.maketrans(_SMART)
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_REST = r"|\"(?:[^\"\\]|\\.|\"\")*(?:\"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z)"
+# What is no code: strings, names and comments. Whether a backslash escapes is the dialect's matter, so both are tried.
+# An unclosed one reaches to the end, which keeps the search linear.
+_QUOTED = (
+    re.compile(r"'(?:[^'\\]|\\.|'')*(?:'|\Z)" + _REST, re.DOTALL),
+    re.compile(r"'(?:[^']|'')*(?:'|\Z)" + _REST, re.DOTALL),
+)
 
 
 @cache
@@ -88,8 +94,10 @@ def _smart_quotes(text: str) -> str | None:
     """Typographic quotes where code is: a spreadsheet put them there. Inside a string they may be meant."""
     if text.isascii():
         return None
-    code = _QUOTED.sub(lambda match: " " * len(match.group()), text)
-    found = next((index for index, mark in enumerate(code) if mark in _SMART), None)
+    readings = [pattern.sub(lambda match: " " * len(match.group()), text) for pattern in _QUOTED]
+    found = next(
+        (index for index, marks in enumerate(zip(*readings, strict=True)) if set(marks) <= _SMART.keys()), None
+    )
     if found is None:
         return None
     start, end = max(0, found - 15), found + 25

@@ -9,6 +9,7 @@ import pytest
 from harness.corpus.columns import COLUMNS
 from harness.corpus.expectations import EXPECTATIONS
 from harness.corpus.golden_csv import MAX_PROBLEMS, MAX_WARNINGS, Corpus, open_corpus
+from harness.corpus.query_texts import sql_problem
 from harness.errors import GoldenError, UsageError
 from harness.types.cases import ExpectMongo, ExpectRefusal, ExpectSql, ResultRules
 
@@ -378,9 +379,26 @@ def test_missing_file_and_folder(tmp_path):
         open_corpus(tmp_path)
 
 
-def test_typographic_quotes_inside_a_string_are_meant(golden):
-    (case,) = golden(HEAD + "A,a,\"SELECT * FROM t WHERE name = 'O’Brien “Bob”'\"\n").cases()
-    assert case.expectation == ExpectSql(text="SELECT * FROM t WHERE name = 'O’Brien “Bob”'")
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM t WHERE name = 'O’Brien “Bob”'",
+        "SELECT * FROM t WHERE path = 'C:\\' AND name = 'O’Brien'",
+        'SELECT "“quoted” name" FROM t',
+        "SELECT a -- “as he said”\nFROM t /* ‘x’ */",
+        "SELECT * FROM t WHERE name = 'it''s ‘here’'",
+    ],
+)
+def test_typographic_quotes_inside_a_string_are_meant(golden, sql):
+    quoted = sql.replace('"', '""')
+    (case,) = golden(f'{HEAD}A,a,"{quoted}"\n').cases()
+    assert case.expectation == ExpectSql(text=sql)
+
+
+def test_typographic_quotes_are_found_in_no_time_in_hostile_text():
+    text = "’" + "\\'" * 200_000
+    assert (sql_problem(text, "mysql", None) or "").startswith("typographic quote ’")
+    assert (sql_problem("é" + "\\'" * 200_000, "mysql", None) or "").startswith("not mysql")
 
 
 def test_cells_of_ten_megabytes_load(golden):
