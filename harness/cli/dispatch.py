@@ -1,5 +1,6 @@
 """From arguments to a command: finds it, reads both spellings of flags, fills in settings, turns errors into words."""
 
+import logging
 import os
 import sys
 import traceback
@@ -50,6 +51,8 @@ def _run(place: str, name: str, argv: list[str]) -> int:
     from harness.cli.settings import read_settings
     from harness.errors import EndpointError, RungError, UsageError
 
+    # What the parser cannot read becomes an error of its own; its log would repeat it in other words.
+    logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
     try:
         command = load(place)
         _name_environment(command)

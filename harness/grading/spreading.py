@@ -94,13 +94,16 @@ class _Spread:
     def _one_by_one(self, chunk: list[Numbered]) -> list[str]:
         """A process died, perhaps of this chunk: try its lines each for itself, and begin anew with the rest."""
         self._pool.shutdown(wait=False, cancel_futures=True)
-        answers = []
+        answers: list[str] = []
+        alone = _pool(self._deciding, 1)
         for numbered in chunk:
-            with _pool(self._deciding, 1) as alone:
-                try:
-                    answers += alone.submit(_decide, [numbered]).result()
-                except BrokenProcessPool:
-                    answers.append(failed_line(numbered[1], "the process that compared the two died"))
+            try:
+                answers += alone.submit(_decide, [numbered]).result()
+            except BrokenProcessPool:
+                answers.append(failed_line(numbered[1], "the process that compared the two died"))
+                alone.shutdown(wait=False)
+                alone = _pool(self._deciding, 1)
+        alone.shutdown(wait=False)
         self._pool = _pool(self._deciding, self._workers)
         self.under_way = deque((waiting, self._pool.submit(_decide, waiting)) for waiting, _ in self.under_way)
         return answers
