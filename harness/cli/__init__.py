@@ -24,6 +24,7 @@ COMMANDS: tuple[Entry, ...] = (
     Entry("explain", "harness.cli.explain:explain", "Say whether two queries mean the same, and why."),
     Entry("compare", "harness.cli.compare:compare_runs", "Runs side by side: which is better, and is that noise?"),
     Entry("gateway", "harness.cli.gateway:gateway", "Pin, pace, retry and record the model calls of any program."),
+    Entry("check-goldens", "harness.cli.check_goldens:check_goldens", "Audit a golden file: is it right, does its fixture show errors?"),
     Entry("report", "harness.cli.report:report", "Write the reports of a run anew: HTML, Markdown, JUnit, tables."),
     Entry("sql", "harness.cli.sql:app", "Run reads on a fixture; check execution accuracy (check, run)."),
     Entry("init", "harness.cli.init:init", "Write a starter golden file and rung.toml."),

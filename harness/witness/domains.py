@@ -80,7 +80,7 @@ def domains_of(
     for relation in tables:
         for index, column in enumerate(relation.columns):
             place = Place(relation.name, index)
-            raw = [*shared.get(classes.get(place, place), ()), *fixture.get(place, ())[:6]]
+            raw = [*shared.get(classes.get(place, place), ()), *fixture.get(place, ())]
             kind = kind_of(column, place, demands)
             domain = _with_declared(_domain(column, kind, raw, demands), declared.get(place, []), kind, column)
             domain = _apart(domain) if folds else domain
@@ -109,6 +109,22 @@ def kind_of(column: Column, place: Place, demands: Demands) -> str:
             return "date text"
         return "number text" if place in demands.numeric else "text"
     return column.type
+
+
+def telling_values(content: list[Value]) -> tuple[Value, ...]:
+    """A few values of a column that stand for all: the ends and what lies beyond them, the mean, some others."""
+    held = list(dict.fromkeys(value for value in content if value is not None))
+    if any(isinstance(value, tuple) for value in held):
+        return tuple(held[:6])
+    numbers = [n for value in content if (n := _as_number(value)) is not None and not isinstance(value, bool)]
+    if numbers and len(numbers) == sum(value is not None for value in content):
+        mean = sum(numbers) / len(numbers)
+        found: list[Value] = [max(numbers), max(numbers) + 1, min(numbers), min(numbers) - 1, round(mean, 2), mean]
+        return tuple(_distinct(found))
+    texts = sorted(value for value in held if isinstance(value, str))
+    if texts and (day := _as_date(texts[-1])) is not None:
+        return (*texts[-1:], *_near_dates(texts[-1], day, "timestamp")[:3], *texts[:1], *texts[1:3])
+    return (*texts[-1:], *(f"{text}z" for text in texts[-1:]), *(value for value in held[:5] if value not in texts[-1:]))
 
 
 def _classes(demands: Demands, layout: Layout, tables: Iterable[Relation]) -> dict[Place, Place]:
@@ -203,7 +219,7 @@ def _distinct(values: Iterable[Value]) -> list[Value]:
     return list(dict.fromkeys(values))
 
 
-def fitting(value: Value, kind: str, column: Column) -> list[Value]:  # noqa: C901 - one case per type
+def fitting(value: Value, kind: str, column: Column) -> list[Value]:
     """The value in the form that a column of this kind holds; none where it can hold nothing like it."""
     if value is None:
         return []
@@ -216,7 +232,10 @@ def fitting(value: Value, kind: str, column: Column) -> list[Value]:  # noqa: C9
         return [int(number)] if number == int(number) else [int(number // 1), int(number // 1) + 1]
     if kind in {"real", "decimal"}:
         number = _as_number(value)
-        return [] if number is None or not LIMITS[kind][0] <= number <= LIMITS[kind][1] else [float(number)]
+        if number is None or not LIMITS[kind][0] <= number <= LIMITS[kind][1]:
+            return []
+        scale = _scale(column.declared)
+        return [float(number) if scale is None else round(float(number), scale)]
     if kind == "boolean":
         return [int(value)] if value in {0, 1} else {"t": [1], "f": [0]}.get(str(value).lower()[:1], [])
     if kind == "date":
@@ -256,6 +275,12 @@ def _as_number(value: Value) -> int | float | None:
 def _room(declared: str) -> int | None:
     found = re.search(r"\(\s*(\d+)\s*\)", declared)
     return int(found.group(1)) if found is not None else None
+
+
+def _scale(declared: str) -> int | None:
+    """The digits after the point that a declared decimal keeps."""
+    found = re.search(r"\(\s*\d+\s*(?:,\s*(\d+)\s*)?\)", declared)
+    return int(found.group(1) or 0) if found is not None else None
 
 
 def _as_date(value: Value) -> str | None:

@@ -115,7 +115,7 @@ class SqliteEngine:
         for name, content in rows.items():
             if content:
                 try:
-                    self.connection.executemany(self.inserts[name], content)
+                    self.connection.executemany(self.inserts[name], _flat(content))
                 except sqlite3.Error as error:
                     raise QueryFailed(str(error)) from None
         self.connection.set_authorizer(_authorize)
@@ -136,6 +136,13 @@ class SqliteEngine:
     def close(self) -> None:
         """Close the connection."""
         self.connection.close()
+
+
+def _flat(content: Sequence[Row]) -> Sequence[Row]:
+    """Rows with arrays as text: SQLite has none, and a query that looks into one does not run on it."""
+    if not any(isinstance(value, tuple) for row in content for value in row):
+        return content
+    return [tuple(f"{{{','.join(map(str, v))}}}" if isinstance(v, tuple) else v for v in row) for row in content]
 
 
 def _authorize(action: int, first: str | None, second: str | None, *_: str | None) -> int:

@@ -18,9 +18,9 @@ from harness.types.frozen import Frozen
 from harness.witness.builder import Builder
 from harness.witness.checks import Checks
 from harness.witness.conditions import Demands, Place
-from harness.witness.database import Layout, Rows, cell_of, tables_of, violations
+from harness.witness.database import Layout, Rows, Value, cell_of, tables_of, violations
 from harness.witness.demands import demands_of
-from harness.witness.domains import domains_of
+from harness.witness.domains import domains_of, telling_values
 from harness.witness.engines import Engine, OutOfTime, QueryFailed, shuffled
 from harness.witness.plans import Plan, Request, Sides, Unrunnable, plans_for, read_pair
 from harness.witness.probes import Probe
@@ -153,7 +153,7 @@ class Search:
         self.checks = Checks(self.tables, plan.dialect, deadline)
         rows = _fixture(fixture, plan.layout)
         values = {
-            Place(relation.name, index): tuple(dict.fromkeys(row[index] for row in rows[relation.name]))
+            Place(relation.name, index): telling_values([row[index] for row in rows[relation.name]])
             for relation in self.tables
             if relation.name in rows
             for index in range(len(relation.columns))
@@ -259,6 +259,23 @@ class Search:
                         return "no"
         return "yes" if len(lefts) == len(rights) == 1 else "free choice"
 
+    def outcomes(self, rows: Rows) -> list[Outcome] | None:
+        """Every result that the expected query gives on these rows in some orders of storage; `None` = it fails."""
+        random = Random(self.seed + 2)  # noqa: S311 - a repeatable choice
+        found: list[Outcome] = []
+        for number in range(LAST_SAMPLES):
+            try:
+                self.plan.sides.engine.load(rows if number == 0 else shuffled(rows, random))
+                _add(found, _outcome(self.plan.sides.expected, self.plan.sides.engine, self.ordered))
+            except (QueryFailed, OutOfTime):
+                return None
+        return found
+
+    @staticmethod
+    def free_choice_on(outcomes: list[Outcome]) -> bool:
+        """Whether LIMIT or OFFSET cuts through rows that differ and that the order does not tell apart."""
+        return any(run.take < len(run.rows) and len(set(run.rows)) > 1 for one in outcomes for run in one.runs)
+
     def tells_apart(self, rows: Rows) -> bool:
         """Whether these rows, however stored, give the two queries results that cannot be the same.
 
@@ -302,7 +319,9 @@ class Search:
     def _finish(self, rows: Rows) -> RowWitness | None:
         """Shrink, confirm and describe; `None` where the difference does not stand."""
         for samples in (2, LAST_SAMPLES):
-            small = shrink(rows, lambda tried, n=samples: self._holds(tried, n), self.layout, self.deadline)  # type: ignore[misc]
+            # What is left after shrinking is for the confirmation.
+            until = time.monotonic() + 0.6 * (self.deadline - time.monotonic())
+            small = shrink(rows, lambda tried, n=samples: self._holds(tried, n), self.layout, until)  # type: ignore[misc]
             if self._differs(small, LAST_SAMPLES, self.plan.sides) == "no" or self._forbidden(small):
                 continue
             stands = self._plainly_differs(small, self.plan.sides) and all(
@@ -386,5 +405,7 @@ def _fixture(fixture: Mapping[str, list[dict[str, object]]], layout: Layout) -> 
     return rows
 
 
-def _plain(value: object) -> None | bool | int | float | str | bytes:
+def _plain(value: object) -> Value:
+    if isinstance(value, list | tuple):
+        return tuple(item if isinstance(item, int) else str(item) for item in value)
     return value if value is None or isinstance(value, bool | int | float | str | bytes) else str(value)

@@ -29,34 +29,24 @@ def shrink(rows: Rows, holds: Holds, layout: Layout, deadline: float) -> Rows:
 
 
 def _fewer_rows(rows: Rows, holds: Holds, layout: Layout, deadline: float) -> Rows:
-    size = max((len(content) for content in rows.values()), default=0) // 2
-    while size >= 1:
-        found = True
-        while found and time.monotonic() < deadline:
-            found = False
-            for smaller in _without(rows, size, layout):
-                if holds(smaller):
-                    rows, found = smaller, True
-                    break
-        size //= 2
-    found = True
-    while found and time.monotonic() < deadline:
-        found = False
-        for smaller in _without(rows, 1, layout):
-            if holds(smaller):
-                rows, found = smaller, True
-                break
-    return rows
-
-
-def _without(rows: Rows, size: int, layout: Layout) -> Iterator[Rows]:
-    for name, content in rows.items():
-        for start in range(0, len(content), size):
-            rest = {**rows, name: content[:start] + content[start + size :]}
-            yield rest
-            cascaded = cascade(rest, layout)
-            if cascaded != rest:
-                yield cascaded
+    """Take rows out, many at a time first, with those that refer to them where they cannot stay."""
+    size = max((len(content) for content in rows.values()), default=0) // 2 or 1
+    while True:
+        before = rows
+        for name in list(rows):
+            start = 0
+            while start < len(rows[name]):
+                if time.monotonic() > deadline:
+                    return rows
+                rest = {**rows, name: rows[name][:start] + rows[name][start + size :]}
+                smaller = next((tried for tried in (rest, cascade(rest, layout)) if holds(tried)), None)
+                if smaller is None:
+                    start += size
+                else:
+                    rows = smaller
+        if size == 1 and rows == before:
+            return rows
+        size = max(1, size // 2)
 
 
 def cascade(rows: Rows, layout: Layout) -> Rows:

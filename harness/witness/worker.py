@@ -95,7 +95,7 @@ class SearchProcess:
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
             self.close()
-            self._process = subprocess.Popen(  # noqa: S603 - our own module, no argument from outside
+            self._process = subprocess.Popen(
                 [sys.executable, "-m", "harness.witness.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

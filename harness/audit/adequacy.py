@@ -15,14 +15,14 @@ from harness.types.cases import Case, ExpectSql
 from harness.types.frozen import Frozen
 from harness.witness.database import Layout, Relation, Rows, Value, comparable, rows_of, violations
 from harness.witness.engines import OutOfTime, QueryFailed
-from harness.witness.fixtures import TableFixture
+from harness.audit.fixtures import TableFixture
 from harness.witness.mutations import Mutant, mutants_of
 from harness.witness.plans import Plan, Request, Unrunnable, parsed, plans_for, read_pair
 from harness.witness.search import NotFound, Search, find_witness
 from harness.witness.shrinking import cascade
 
-MUTANT_BUDGET_MS = 600
-GROWTH_TRIES = 150
+MUTANT_BUDGET_MS = 1200
+GROWTH_TRIES = 300
 
 
 class Survivor(Frozen):
@@ -160,7 +160,7 @@ def _survivor(golden: str, mutant: Mutant, question: Question, fixture: TableFix
         schema=question.schema,
         now=question.now,
         budget_ms=MUTANT_BUDGET_MS,
-        fixture_rows=_named(fixture),
+        fixture_rows=named_rows(fixture),
     )
     witness = None if isinstance(found, NotFound) else found
     return Survivor(
@@ -168,7 +168,8 @@ def _survivor(golden: str, mutant: Mutant, question: Question, fixture: TableFix
     )
 
 
-def _named(fixture: TableFixture) -> dict[str, list[dict[str, object]]]:
+def named_rows(fixture: TableFixture) -> dict[str, list[dict[str, object]]]:
+    """The fixture's rows by column name, at most 200 of a table."""
     return {
         table.name: [
             dict(zip([column.name for column in table.columns], row, strict=True))
@@ -207,7 +208,7 @@ def plan_on(
         plan = plans_for(pair)[-1](time.monotonic() + seconds)
     except (Unrunnable, ReadError, RecursionError):
         return None
-    search = Search(plan, 0, time.monotonic() + seconds, (), {}, "any")
+    search = Search(plan, 0, time.monotonic() + seconds, (), named_rows(fixture), "any")
     try:
         search.warm_up()
     except (QueryFailed, OutOfTime):

@@ -227,7 +227,7 @@ def inserts(fixture: TableFixture, added: Rows) -> Iterable[str]:
                 "    (" + ", ".join(_written(v, relation, i, fixture.dialect) for i, v in enumerate(row)) + ")"
                 for row in content
             )
-            yield f"INSERT INTO {_name(relation.name)} ({columns}) VALUES\n{written};"  # noqa: S608 - literals written here
+            yield f"INSERT INTO {_name(relation.name)} ({columns}) VALUES\n{written};"
 
 
 def _name(name: str) -> str:
