@@ -49,5 +49,9 @@ def print_explanation(a: str, b: str, found: Comparison, console: Console) -> No
 
 
 def _print_list(label: str, lines: list[str], console: Console) -> None:
+    grid = Grid.grid(padding=(0, 2, 0, 0))
+    grid.add_column(style="dim", no_wrap=True, min_width=10)
+    grid.add_column(overflow="fold")
     for place, line in enumerate(lines):
-        console.print(Text(f"  {label if place == 0 else '':<11}", style="dim") + safe(line))
+        grid.add_row(label if place == 0 else "", safe(line))
+    console.print(Padding(grid, (0, 0, 0, 2), expand=False))

@@ -75,9 +75,9 @@ def witness_lines(
     match witness:
         case RowWitness(tables=tables, expected=expected, actual=actual):
             for table in tables:
-                yield grid(table, table.name)
-            yield grid(expected, titles[0])
-            yield grid(actual, titles[1])
+                yield from grid(table, table.name)
+            yield from grid(expected, titles[0])
+            yield from grid(actual, titles[1])
         case DocumentWitness(collections=collections, expected=expected, actual=actual):
             for name, documents in collections.items():
                 yield from _documents(name or "documents", documents)
@@ -87,25 +87,20 @@ def witness_lines(
     yield safe(f"both were run on {', '.join(engines)}" if engines else "found by evaluating both conditions", "dim")
 
 
-def grid(table: Table, title: str) -> Grid | Text:
-    """A small table; one without rows is said in words."""
+def grid(table: Table, title: str) -> Iterable[Text | Grid]:
+    """A small table under its title; one without rows is said in words."""
     if not table.rows:
-        return safe(f"{title}: no rows ({', '.join(table.columns)})")
-    drawn = Grid(
-        title=safe(title),
-        title_justify="left",
-        title_style="dim",
-        header_style="bold",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-    )
+        yield safe(f"{title}: no rows ({', '.join(table.columns)})")
+        return
+    yield safe(title, "dim italic")
+    drawn = Grid(header_style="bold", box=box.SIMPLE_HEAD, show_edge=False)
     for column in table.columns:
         drawn.add_column(safe(column), overflow="fold")
     for row in table.rows[:_ROWS]:
         drawn.add_row(*(cell(value) for value in row))
+    yield drawn
     if len(table.rows) > _ROWS:
-        drawn.caption = f"and {len(table.rows) - _ROWS:,} more rows"
-    return drawn
+        yield safe(f"and {len(table.rows) - _ROWS:,} more rows", "dim")
 
 
 def cell(value: Cell) -> Text:
