@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import httpx
 from pydantic import JsonValue
-from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_exponential_jitter
+from tenacity import AsyncRetrying, retry_if_result, stop_after_attempt, wait_exponential, wait_random
 
 from harness.endpoint.bodies import read_error, read_json, text_error
 from harness.endpoint.gateway import Gateway
@@ -127,7 +127,7 @@ class HttpTarget:
 
         retrying = AsyncRetrying(
             stop=stop_after_attempt(self._retries + 1),
-            wait=wait_exponential_jitter(initial=self._first_wait_s, max=30.0, jitter=self._first_wait_s),
+            wait=wait_exponential(multiplier=self._first_wait_s, max=30.0) + wait_random(0, self._first_wait_s),
             retry=retry_if_result(lambda result: isinstance(result, _Failed) and result.again),
             retry_error_callback=lambda state: state.outcome.result() if state.outcome is not None else None,
         )
