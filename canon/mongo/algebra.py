@@ -14,11 +14,12 @@ Pipelines add `("slot", name)`, a value that a stage has made; `("get", term, "a
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from canon.mongo.identities import Trace
 from canon.mongo.values import text
 
-Expression = tuple  # type: ignore[type-arg]
+Expression = tuple[Any, ...]
 
 MISSING_TERM: Expression = ("missing",)
 

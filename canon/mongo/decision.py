@@ -29,6 +29,8 @@ from canon.mongo.values import MISSING, Document, bracket, text
 _MOST_SIGNATURES = 400
 _MOST_COMBINATIONS = 6_000
 _MOST_FREE = 6
+_MOST_ATOMS = 160
+"""Atoms of both filters past which only single values that one of them names are tried."""
 
 
 class Same(NamedTuple):
@@ -68,7 +70,7 @@ class Node:
             yield from child.all_atoms()
 
 
-class _Incomplete(Exception):  # noqa: N818 - it carries no error, it ends an attempt
+class _Incomplete(Exception):
     """The tree cannot be modelled."""
 
 
@@ -137,6 +139,7 @@ class Modelling:
 
     def own(self, node: Node, value: object) -> int:
         """Which atoms on the node hold for a value taken as it stands."""
+        self.check_time()
         found = 0
         for atom in node.atoms:
             assert isinstance(atom, _Scoped)
@@ -466,12 +469,38 @@ def decide(
     if not witnesses:
         fields = {}
     try:
+        if not few(left, right):
+            return _named(left, right, deadline) if witnesses else Unclear("there are too many conditions to try")
         problem = Comparison.of(left, right, fields, deadline, witnesses)
         return problem.solve(limit, deadline, witnesses)
     except _Incomplete:
         return Unclear("the documents to try are too many, or not to be modelled")
     except ReadError as error:
         return Unclear(error.message)
+    except ArithmeticError as error:
+        return Unclear(f"a number is at the edge of its type: {error}")
+
+
+def few(left: Form, right: Form) -> bool:
+    """Whether two filters have few enough atoms for their documents to be laid out."""
+    return len({atom.key for form in (left, right) for atom in atoms_of(form)}) <= _MOST_ATOMS
+
+
+def _named(left: Form, right: Form, deadline: float) -> Distinct | Unclear:
+    """Try documents with one field, whose value one filter names and the other does not."""
+    one = {atom.key: atom for atom in atoms_of(left)}
+    two = {atom.key: atom for atom in atoms_of(right)}
+    apart = [atom for key, atom in {**one, **two}.items() if (key in one) != (key in two)]
+    for atom in apart[:40]:
+        if monotonic() > deadline:
+            break
+        if atom.operator != "$eq" or len(atom.path) != 1 or atom.path == ("_id",):
+            continue
+        document: Document = {atom.path[0]: atom.argument}
+        ours, theirs = form_matches(left, document), form_matches(right, document)
+        if ours != theirs:
+            return Distinct(document, ours, theirs)
+    return Unclear("there are too many conditions to try")
 
 
 @dataclass(slots=True)
@@ -630,7 +659,9 @@ def is_made(atom: Atom) -> bool:
     """Whether an atom is about a value that a stage has made, and so about no field of a stored document."""
     if atom.operator == "$expr":
         assert isinstance(atom.argument, tuple)
-        return any(part[0] not in ("lit", "path", "var", "op", "rec", "arr", "missing") for part in parts_of(atom.argument))
+        return any(
+            part[0] not in ("lit", "path", "var", "op", "rec", "arr", "missing") for part in parts_of(atom.argument)
+        )
     return bool(atom.path) and atom.path[0][:1] in ("=", "#")
 
 

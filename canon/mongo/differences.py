@@ -18,8 +18,8 @@ def filter_differences(expected: Form, actual: Form, where: str) -> tuple[Differ
     if expected == actual:
         return ()
     wanted, given = _conjuncts(expected), _conjuncts(actual)
-    missing = sorted(wanted - given, key=form_text)
-    extra = sorted(given - wanted, key=form_text)
+    missing = sorted(wanted - given, key=form_text)[:_MOST]
+    extra = sorted(given - wanted, key=form_text)[:_MOST]
     found: list[Difference] = []
     for want in list(missing):
         partner = _partner(want, extra)

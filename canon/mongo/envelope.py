@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 
-from bson import Code, Int64, Regex
+from bson import Code, Int64
 
 from canon.clock import utc
 from canon.errors import ReadError
@@ -18,10 +18,12 @@ from canon.mongo.values import EPOCH, Document
 
 MAX_TEXT = 1_000_000
 """Characters of a text that is still read."""
-MAX_SHELL_TEXT = 400_000
+MAX_SHELL_TEXT = 250_000
 """Characters of a text in shell notation that is still read."""
 MAX_VALUES = 60_000
 """Values in one query."""
+MAX_STAGES = 1000
+"""Stages of one pipeline: what MongoDB itself takes."""
 MAX_DEPTH = 100
 """Levels of nesting: what MongoDB itself takes in a document."""
 
@@ -445,6 +447,8 @@ def sort_keys(value: object) -> tuple[tuple[str, object], ...]:
 
 
 def _stages(value: list[object]) -> tuple[Document, ...]:
+    if len(value) > MAX_STAGES:
+        raise ReadError("too_large", f"the pipeline has {len(value):,} stages; MongoDB takes {MAX_STAGES:,}")
     stages: list[Document] = []
     for place, stage in enumerate(value):
         if not isinstance(stage, dict) or len(stage) != 1 or not next(iter(stage)).startswith("$"):

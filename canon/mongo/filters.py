@@ -18,7 +18,7 @@ from canon.mongo.expressions import evaluate, truthy
 from canon.mongo.extended import read_iso
 from canon.mongo.fields import Field
 from canon.mongo.identities import Trace
-from canon.mongo.values import Document, flag_letters, text
+from canon.mongo.values import Document, text
 
 Form = Hashable
 Path = tuple[str, ...]
@@ -311,7 +311,9 @@ class Reader:
             return forms.FALSE if positive else forms.TRUE
         if len(members) > 1:
             self.trace.note("element_match_of_or")
-        parts = [self.atom(path, kind, member, positive, "elemMatch " + form_key(member)) for member in members]
+        parts: list[Form] = [
+            self.atom(path, kind, member, positive, "elemMatch " + form_key(member)) for member in members
+        ]
         return simplified("or" if positive else "and", parts, self.trace)
 
     def _within(self, path: Path) -> dict[str, Field]:

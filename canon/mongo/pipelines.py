@@ -128,8 +128,6 @@ OPAQUE_STAGES = frozenset(
 )
 """Stages that are compared as they are written."""
 
-_MOST_STAGES = 1000
-
 
 @dataclass(frozen=True, slots=True)
 class Stage:
@@ -236,8 +234,6 @@ class Planner:
             ReadError: there is no such stage, or MongoDB would refuse it.
         """
         key, argument = next(iter(stage.items()))
-        if len(self.stages) > _MOST_STAGES:
-            raise ReadError("too_large", f"the pipeline has more than {_MOST_STAGES} stages")
         try:
             self.dispatch(key, argument)
         except NeedsWholeDocumentError:

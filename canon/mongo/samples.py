@@ -20,7 +20,7 @@ from canon.errors import ReadError
 from canon.mongo import matching
 from canon.mongo.fields import Field, FieldType
 from canon.mongo.filters import Atom, atoms_of
-from canon.mongo.values import MISSING, bracket, compare, equal, is_nan, number, text
+from canon.mongo.values import bracket, compare, equal, is_nan, number, text
 
 _UNCUT = frozenset({"object", "array", "minkey", "maxkey", "code", "dbref", "binary", "timestamp"})
 """Brackets whose order is not modelled: a bound in one of them can be refuted, and not be proved equal to another."""
@@ -175,9 +175,12 @@ def _numbers(own: list[object], leaves: list[Atom], kind: FieldType, sampling: S
         found = []
     if mods:
         found = _with_residues(found, exact, mods, kind, sampling)
-    values: list[object] = [*own, *(_as_bson(plain) for plain in found)]
+    made = [_as_bson(plain) for plain in found]
+    if any(value is None for value in made):
+        sampling.complete = False
+    values: list[object] = [*own, *(value for value in made if value is not None)]
     if kind == "integer":
-        values = [value for value in values if number(value) == int(number(value))]
+        values = [value for value in values if not is_nan(value) and number(value) == int(number(value))]
     elif not typed:
         values.append(math.nan)
     if typed:
@@ -188,7 +191,12 @@ def _numbers(own: list[object], leaves: list[Atom], kind: FieldType, sampling: S
 
 
 def _as_bson(plain: int | float | Decimal) -> object:
-    return Decimal128(plain) if isinstance(plain, Decimal) else plain
+    """A number as a BSON value; `None` for one that fits into none."""
+    if isinstance(plain, int) and not -(2**63) <= plain < 2**63:
+        plain = Decimal(plain) if abs(plain) < 10**34 else float(plain) if abs(plain) < 10**300 else Decimal("NaN")
+    if isinstance(plain, Decimal):
+        return None if plain.is_nan() or len(plain.as_tuple().digits) > 34 else Decimal128(plain)
+    return plain
 
 
 def _cut(exact: list[int | float | Decimal], *, integral: bool) -> list[int | float | Decimal]:
@@ -225,7 +233,7 @@ def _with_residues(
     kind: FieldType,
     sampling: Sampling,
 ) -> list[int | float | Decimal]:
-    divisors = [abs(atom.argument[0]) for atom in mods]  # type: ignore[index]
+    divisors = [abs(matching.mod_arguments(atom.argument)[0]) for atom in mods]
     cycle = reduce(math.lcm, divisors, 1)
     if cycle > _MOST_RESIDUES:
         sampling.complete = False
@@ -240,7 +248,7 @@ def _with_residues(
 
 
 def _examples(atom: Atom) -> list[int]:
-    divisor, remainder = atom.argument  # type: ignore[misc]
+    divisor, remainder = matching.mod_arguments(atom.argument)
     return [remainder, remainder + 1, remainder + divisor]
 
 
@@ -385,7 +393,7 @@ def holds(atom: Atom, value: object) -> bool:
     from canon.mongo.filters import atom_holds
 
     if not isinstance(value, AbstractText):
-        return atom_holds(atom, value)
+        return atom_holds(atom, _stand_in(value) if isinstance(value, dict | list) else value)
     match atom.operator:
         case "$regex":
             return atom.key in value.found
@@ -399,6 +407,17 @@ def holds(atom: Atom, value: object) -> bool:
             return "string" in atom.argument  # type: ignore[operator]
         case _:
             return atom_holds(atom, value.like)
+
+
+def _stand_in(value: object) -> object:
+    """An array or a document with strings for its abstract ones: itself for a literal, else one like no literal."""
+    if isinstance(value, AbstractText):
+        return value.like if value.literal else value.like + "\U0010fffd"
+    if isinstance(value, dict):
+        return {name: _stand_in(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_stand_in(item) for item in value]
+    return value
 
 
 def is_abstract(value: object) -> bool:

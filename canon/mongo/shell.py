@@ -85,7 +85,7 @@ def where(text: str, at: int) -> str:
     """Say a position as a person counts: line and column, with what stands there."""
     line = text.count("\n", 0, at) + 1
     column = at - (text.rfind("\n", 0, at) + 1) + 1
-    seen = text[at : at + 20].split("\n")[0]
+    seen = text[at : at + 20].split("\n", maxsplit=1)[0]
     return f"line {line}, column {column}" + (f", at {seen!r}" if seen else ", at the end of the text")
 
 
@@ -407,7 +407,7 @@ class Parser:
         build = CONSTRUCTORS.get(name)
         if build is None:
             raise self.error(f"{name}(…) is not known here", token)
-        if name.split(".")[-1] in CLOCK_NAMES or (name in ("Date", "ISODate") and not args):
+        if name.rsplit(".", maxsplit=1)[-1] in CLOCK_NAMES or (name in ("Date", "ISODate") and not args):
             self.reading.clock_used = True
         try:
             return build(self.now, args, named or {})

@@ -5,7 +5,7 @@ Only plans of matches, sorts, windows and a projection are run; what a pipeline 
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cmp_to_key
-from itertools import product
+from itertools import pairwise, product
 from time import monotonic
 
 from pydantic import JsonValue
@@ -52,10 +52,11 @@ def find_witness(
     if not (_runnable(expected) and _runnable(actual)):
         return None
     one, two = _condition(expected), _condition(actual)
+    told: object = outcome
     if outcome is None and one != two:
-        outcome = decision.decide(one, two, fields, limit=limit, deadline=deadline)
-    if isinstance(outcome, decision.Distinct):
-        found = _told_apart(expected, actual, [outcome.document])
+        told = decision.decide(one, two, fields, limit=limit, deadline=deadline)
+    if isinstance(told, decision.Distinct):
+        found = _told_apart(expected, actual, [told.document])
         if found is not None:
             return found
     both = forms.conjunction([one, two])
@@ -88,7 +89,7 @@ def _told_apart(expected: Plan, actual: Plan, collection: Documents) -> Document
     """A witness, if the two plans differ on a collection."""
     try:
         one, two = run(expected, collection), run(actual, collection)
-    except (ReadError, ValueError):
+    except (ReadError, ValueError, ArithmeticError):
         return None
     if [text(_sorted(document)) for document in one] == [text(_sorted(document)) for document in two]:
         return None
@@ -135,7 +136,7 @@ def _settled(plan: Plan, collection: Documents) -> bool:
         )
     order = _ordering(keys[-1])
     ranked = sorted(collection, key=cmp_to_key(order))
-    return all(order(left, right) != 0 for left, right in zip(ranked, ranked[1:], strict=False))
+    return all(order(left, right) != 0 for left, right in pairwise(ranked))
 
 
 # -- running ----------------------------------------------------------------------------------------------------------
