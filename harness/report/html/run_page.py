@@ -24,6 +24,9 @@ PAGE_BYTES = 9_500_000
 SAVED_BYTES = 1_200_000.0
 """What the first cases may take beyond their share. What a case leaves is saved for those that follow."""
 
+RESERVED = SAVED_BYTES / 2
+"""What of it is kept for the failures: where it is touched, passes give up their raw replies and attempts."""
+
 LONGEST = 20_000
 """Characters of one text that are shown where there is room."""
 
@@ -75,7 +78,8 @@ def _render_cases(run: RunView, gathering: Gathering, cases: IO[str]) -> None:
             if saved > SPARSE
             else SHORTEST // 2
         )
-        text = str(row(view_case(case, result, limit, clock=run.facts.now, lean=saved < 0)))
+        lean = saved < (RESERVED if result.passed else 0)
+        text = str(row(view_case(case, result, limit, clock=run.facts.now, lean=lean)))
         cases.write(text)
         saved += fair - len(text.encode(errors="replace"))
 
