@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from harness.errors import UsageError
 from harness.report.formats import reporter_for, write_reports
 from harness.report.progress import ProgressBar
-from harness.report.terminal import console_on, print_report
+from harness.report.terminal import write_report
 from harness.runs.folder import RunFolder, StoredRun, latest_run
 from harness.runs.options import RunOptions, listed, read_instant
 from harness.runs.runner import Unwatched
@@ -116,7 +116,7 @@ def report(run: StoredRun, output: Output) -> None:
         document = {**run.summary.model_dump(mode="json"), "run": run.facts.model_dump(mode="json")}
         sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
     else:
-        print_report(run, console_on(sys.stdout), verbose=output.verbose)
+        write_report(run, sys.stdout, verbose=output.verbose)
     sys.stdout.flush()
     write_reports(run, output.out)
 

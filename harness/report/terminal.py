@@ -46,6 +46,17 @@ def console_on(stream: TextIO) -> Console:
     return console
 
 
+def write_report(run: RunView, stream: TextIO, *, verbose: bool = False) -> None:
+    """Print the report of a run to a stream; off a terminal no line ends in blanks."""
+    console = console_on(stream)
+    if console.is_terminal:
+        print_report(run, console, verbose=verbose)
+        return
+    with console.capture() as captured:
+        print_report(run, console, verbose=verbose)
+    stream.writelines(line.rstrip() + "\n" for line in captured.get().splitlines())
+
+
 def report_text(run: RunView, *, width: int = WIDTH, verbose: bool = False) -> str:
     """The report as plain text."""
     stream = io.StringIO()

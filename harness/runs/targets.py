@@ -45,6 +45,8 @@ def target_name(options: RunOptions, corpus: Corpus) -> str:
         return options.target
     if options.function:
         return "python"
+    if options.url:
+        return "http"
     config = options.config or next(iter(corpus.configs), None)
     return default_target(config, answers=options.answers, command=_argv(options), url=options.url)
 

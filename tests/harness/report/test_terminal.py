@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from harness.report.screen import visible
-from harness.report.terminal import console_on, print_report, report_text
+from harness.report.terminal import print_report, report_text, write_report
 from harness.types.run import Warned
 from tests import synthetic_runs as made
 
@@ -86,8 +86,14 @@ class Terminal(io.StringIO):
 
 
 def printed(stream: io.StringIO) -> str:
-    print_report(made.sample_run(), console_on(stream))
+    write_report(made.sample_run(), stream)
     return stream.getvalue()
+
+
+def test_off_a_terminal_no_line_ends_in_blanks() -> None:
+    lines = printed(io.StringIO()).splitlines()
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert "\n".join(lines) + "\n" == stripped(report_text(made.sample_run()))
 
 
 def test_off_a_terminal_there_is_no_colour() -> None:
