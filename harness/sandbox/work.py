@@ -200,7 +200,8 @@ def outcome_of(failure: Failure) -> str:
     if failure.status == "timeout":
         return "timeout"
     if failure.status == "validation_rejected":
-        return "refused" if failure.code != "unparseable" else "generated_error"
+        # A text that is no SQL, or names a table that is not there, is wrong; the rest is not allowed.
+        return "generated_error" if failure.code in ("unparseable", "unknown_table") else "refused"
     if failure.code == "row_limit":
         return "too_many_rows"
     if failure.code in ("value_too_large", "byte_limit"):

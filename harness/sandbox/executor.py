@@ -1,0 +1,227 @@
+"""Runs a golden and an answer on the case's fixture: what `--exec` asks of the sandbox."""
+
+import asyncio
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from harness.errors import UsageError
+from harness.sandbox.fixtures import Fixture, open_fixture
+from harness.sandbox.policy import Policy
+from harness.sandbox.result import PairResult
+from harness.sandbox.sandbox import Sandbox
+from harness.types.answers import MongoAnswer, SqlAnswer
+from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql, ResultRules
+from harness.types.outcomes import Execution, ExecutionOutcome
+from harness.types.results import ComparisonConfig, ResultDiff
+
+_DIALECTS = {"sql": "postgres", "postgresql": "postgres", "mongodb": "mongo", "sqlite3": "sqlite"}
+_EMBEDDED = "embedded"
+Backend = Literal["sqlite", "duckdb", "postgres", "mongo"]
+
+
+class FixtureExecutor:
+    """Executes pairs of queries on fixtures, each fixture opened once. Safe for threads and for asyncio.
+
+    Args:
+        fixture: URL or path of the data for cases that name none of their own; `embedded` = an embedded server for each
+            case's own fixture, or for the one in `folder`; `None` = such cases are not executed.
+        folder: where relative paths of fixtures start, and where `embedded` looks for `fixture.sql` or `fixture/`.
+        policy: the limits of each query, `None` = those of checks.
+        workers: cases at a time, `None` = one per core.
+    """
+
+    def __init__(
+        self,
+        fixture: str | None = None,
+        *,
+        folder: Path | None = None,
+        policy: Policy | None = None,
+        workers: int | None = None,
+    ) -> None:
+        self._default = fixture
+        self._folder = folder
+        self._sandbox = Sandbox(policy or Policy.for_checks(), workers)
+        self._lock = threading.Lock()
+        self._fixtures: dict[tuple[str, str], Fixture] = {}
+        self._open = False
+        self._pool: ThreadPoolExecutor | None = None
+
+    async def execute(self, case: Case, answer: SqlAnswer | MongoAnswer, *, now: datetime) -> Execution | None:
+        """How the results stand to each other; `None` where the case has no fixture or expects a refusal.
+
+        Raises:
+            harness.errors.SandboxError: the fixture cannot be loaded, or the sandbox is broken.
+            UsageError: no engine runs the case's dialect on its fixture.
+        """
+        expected = case.expectation
+        if isinstance(expected, ExpectRefusal):
+            return None
+        place = self._place(case)
+        if place is None:
+            return None
+        if isinstance(expected, ExpectMongo) != isinstance(answer, MongoAnswer):
+            return Execution(outcome="generated_error", engine="", detail="the answer is in another query language")
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(thread_name_prefix="execute")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self._run, case, place, expected, answer, now)
+
+    async def aclose(self) -> None:
+        """Give back processes, connections and fixtures. Idempotent."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await asyncio.to_thread(pool.shutdown)
+        await asyncio.to_thread(self.close)
+
+    def close(self) -> None:
+        """`aclose` for callers without a loop."""
+        with self._lock:
+            self._sandbox.close()
+            self._open = False
+            fixtures, self._fixtures = list(self._fixtures.values()), {}
+        for fixture in fixtures:
+            fixture.close()
+
+    def compare(
+        self, place: str, expected: str, actual: str, *, dialect: str, rules: ResultRules, now: datetime | None
+    ) -> Execution:
+        """Run two queries on a fixture and compare their results.
+
+        Args:
+            place: URL or path of the fixture.
+            expected: the golden query.
+            actual: the answer.
+            dialect: of both: `mongo` or the name of a SQL dialect.
+            rules: how the results are compared.
+            now: the instant that clock functions in both are replaced by.
+
+        Raises:
+            harness.errors.SandboxError: the fixture cannot be loaded, or the sandbox is broken.
+            UsageError: no engine runs this dialect on this fixture.
+        """
+        dialect = _DIALECTS.get(dialect.lower(), dialect.lower())
+        if dialect not in get_args(Backend):
+            raise UsageError(f"no engine here runs queries in the dialect {dialect}; leave --exec out for these cases")
+        config = ComparisonConfig(
+            order_matters=rules.order_matters, float_tolerance=rules.float_tolerance, match_key=rules.match_key
+        )
+        fixture = self._fixture(place, dialect)
+        result = self._sandbox.compare(fixture, expected, actual, config, dialect=dialect, now=now)
+        return Execution(outcome=result.outcome, engine=result.engine, detail=describe(result))
+
+    def _run(
+        self,
+        case: Case,
+        place: str,
+        expected: ExpectSql | ExpectMongo,
+        answer: SqlAnswer | MongoAnswer,
+        now: datetime,
+    ) -> Execution:
+        texts: list[str] = []
+        for query, failed in ((expected, "reference_error"), (answer, "generated_error")):
+            args: Any = getattr(query, "args", None)
+            try:
+                texts.append(bound(query.text, args, case.backend) if args else query.text)
+            except ValueError:
+                outcome: ExecutionOutcome = "reference_error" if failed == "reference_error" else "generated_error"
+                return Execution(outcome=outcome, engine="", detail="its parameters cannot be bound to their values")
+        return self.compare(
+            place, texts[0], texts[1], dialect=case.backend, rules=case.result_rules, now=case.now or now
+        )
+
+    def _place(self, case: Case) -> str | None:
+        """Where the case's data is: its own fixture, else the run's."""
+        own = case.fixture
+        if own is None and self._default == _EMBEDDED:
+            return f"{_EMBEDDED}:{self._beside()}"
+        place = own if own is not None else self._default
+        if place is None:
+            return None
+        prefix, name = "", place
+        if place.startswith(f"{_EMBEDDED}:"):
+            prefix, name = f"{_EMBEDDED}:", place.removeprefix(f"{_EMBEDDED}:")
+        elif "://" in place:
+            return place
+        elif own is not None and self._default == _EMBEDDED and not name.endswith((".db", ".sqlite", ".duckdb")):
+            prefix = f"{_EMBEDDED}:"
+        path = Path(name)
+        if own is not None and self._folder is not None and not path.is_absolute() and not path.exists():
+            path = self._folder / path
+        return prefix + str(path)
+
+    def _beside(self) -> Path:
+        folder = self._folder or Path()
+        for name in ("fixture.sql", "fixture"):
+            if (folder / name).exists():
+                return folder / name
+        raise UsageError(f"--exec embedded needs data: {folder / 'fixture.sql'} or a folder {folder / 'fixture'}")
+
+    def _fixture(self, place: str, dialect: str) -> Fixture:
+        with self._lock:
+            if not self._open:
+                self._sandbox.__enter__()
+                self._open = True
+            key = (place, dialect)
+            if key not in self._fixtures:
+                self._fixtures[key] = open_fixture(place, dialect)
+            return self._fixtures[key]
+
+
+def bound(text: str, args: Any, dialect: str) -> str:
+    """A query with its parameters replaced by literals.
+
+    Raises:
+        ValueError: a parameter has no value, or a value cannot be written as a literal.
+    """
+    import sqlglot
+    from sqlglot import errors, exp
+
+    name = _DIALECTS.get(dialect.lower(), dialect.lower())
+    try:
+        tree = sqlglot.parse_one(text, dialect=name)
+    except (errors.SqlglotError, RecursionError) as problem:
+        raise ValueError("the query cannot be parsed") from problem
+    used = 0
+
+    def literal(node: exp.Expr) -> exp.Expr:
+        nonlocal used
+        if not isinstance(node, (exp.Placeholder, exp.Parameter)):
+            return node
+        inner = str(node.name or node.this.name if isinstance(node.this, exp.Expr) else node.this or "")
+        if isinstance(args, dict):
+            if inner not in args:
+                raise ValueError("a parameter has no value")
+            return exp.convert(args[inner])
+        place = int(inner) - 1 if inner.isdigit() else used
+        used += 1
+        if not 0 <= place < len(args):
+            raise ValueError("a parameter has no value")
+        return exp.convert(args[place])
+
+    return tree.transform(literal).sql(dialect=name)
+
+
+def describe(result: PairResult) -> str:
+    """One line on how the results differ or what went wrong; never SQL text, paths or values."""
+    if result.error is not None:
+        return result.error.message
+    if result.diff is None:
+        return ""
+    return _differs(result.diff)
+
+
+def _differs(diff: ResultDiff) -> str:
+    if diff.expected_columns != diff.actual_columns:
+        return f"{diff.expected_columns} columns expected, {diff.actual_columns} returned"
+    parts = [f"{diff.expected_rows} rows expected, {diff.actual_rows} returned"]
+    if diff.missing_rows:
+        parts.append(f"{diff.missing_rows} missing")
+    if diff.extra_rows:
+        parts.append(f"{diff.extra_rows} not expected")
+    if diff.first_difference is not None:
+        parts.append(f"the first difference in row {diff.first_difference + 1}")
+    parts += [f"{entry.count} differ in a column" for entry in diff.value_mismatches[:1]]
+    return "; ".join(parts)
