@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from harness.endpoint.budget import BudgetReached
 from harness.errors import RungError
-from harness.grading.grader import Grader
+from harness.grading.grader import Graded, Grader
 from harness.runs.attempts import Attempt
 from harness.runs.folder import Finished
 from harness.runs.journal import Entry, Journal
@@ -119,7 +119,17 @@ class Runner:
     async def _keep(self, attempt: Attempt, reply: Reply) -> None:
         """Grade a reply and bring it to the disk."""
         question = attempt.question
-        graded = await self.grader.grade(question.case, reply, now=question.now)
+        try:
+            graded = await self.grader.grade(question.case, reply, now=question.now)
+        except RungError:
+            # The fixture is broken, not the reply: it is kept without a mark, so that a resume grades it.
+            judgement, meaning = self.grader.judge(question.case, reply.answer, now=question.now)
+            await self._write(attempt, reply, Graded(judgement, meaning, None), mark="")
+            raise
+        await self._write(attempt, reply, graded, mark=self.graded)
+
+    async def _write(self, attempt: Attempt, reply: Reply, graded: Graded, *, mark: str) -> None:
+        question = attempt.question
         outcome = Outcome(
             case_id=question.case.id,
             case_digest=question.case.digest,
@@ -132,7 +142,7 @@ class Runner:
             execution=graded.execution,
             finished_at=datetime.now(UTC),
         )
-        offset = await self.journal.append(Entry(graded=self.graded, outcome=outcome), durable=self.paid)
+        offset = await self.journal.append(Entry(graded=mark, outcome=outcome), durable=self.paid)
         self.finished.mark(attempt.place, attempt.repeat, offset)
         self.watcher.finished(outcome)
 

@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from canon.rules import Rules
 from harness.corpus.golden_csv import Corpus, open_corpus
 from harness.corpus.vocabulary import Vocabulary
+from harness.grading.fixtures import ExecutionOnDemand
 from harness.grading.grader import Grader
 from harness.grading.knowledge import ConfigKnowledge
 from harness.runs.carrying_out import Plan, carry_out
@@ -98,6 +99,7 @@ class Session:
             rules=Rules(columns=options.columns),
             knowledge=ConfigKnowledge(),
             witness=RunningSearch() if options.witness else None,
+            executor=ExecutionOnDemand(options.exec_url, options.golden.parent),
             mode=options.exec_mode,
         )
 

@@ -10,7 +10,7 @@ _SHOWN = 50
 """Ids that a warning keeps; the count is exact."""
 _NOTICES_KEPT = 100
 """Different notices of targets and endpoints that are kept apart; a notice that names its case would be endless."""
-_ADAPTED = ("adapt", "not accepted", "refused the parameter", "refuses", "max_completion_tokens", "without temperature")
+_ADAPTED = ("not accepted", "answers streams only")
 _ORDER: tuple[Kind, ...] = (
     "contradiction",
     "today_line_absent",

@@ -10,7 +10,7 @@ import pytest
 from pydantic import JsonValue
 
 from harness.endpoint.budget import BudgetReached
-from harness.errors import JournalError, TargetError
+from harness.errors import JournalError, SandboxError, TargetError
 from harness.grading.grader import Grader
 from harness.runs.carrying_out import Plan, carry_out
 from harness.runs.folder import RunFolder, StoredRun, open_run
@@ -245,6 +245,27 @@ def test_a_target_that_cannot_go_on_ends_the_run_and_keeps_what_is_finished(tmp_
     with pytest.raises(TargetError, match="program not found"):
         run(plan(tmp_path / "r", [case(1), case(2), case(3)], parallel=1), CountingTarget(missing))
     assert grades(open_run(tmp_path / "r")) == {"c1": ["EXACT"]}
+
+
+class BrokenFixture:
+    """An executor whose fixture cannot be loaded."""
+
+    async def execute(self, asked: Case, answer: object, *, now: datetime) -> None:
+        raise SandboxError("no such fixture")
+
+    async def aclose(self) -> None:
+        """Nothing is held."""
+
+
+def test_a_broken_fixture_ends_the_run_and_loses_no_reply(tmp_path: Path) -> None:
+    target = CountingTarget(right)
+    grader = Grader(executor=BrokenFixture())
+    with pytest.raises(SandboxError, match="no such fixture"):
+        asyncio.run(carry_out(plan(tmp_path / "r", [case(1), case(2)], parallel=1), target, grader))
+    again = CountingTarget(right)
+    stored = run(plan(tmp_path / "r", [case(1), case(2)], resume=True), again)
+    assert (target.asked, again.asked) == (Counter({("c1", 0): 1}), Counter({("c2", 0): 1}))
+    assert grades(stored) == {"c1": ["EXACT"], "c2": ["EXACT"]}
 
 
 def test_a_stop_ends_calls_in_flight_and_keeps_the_rest(tmp_path: Path) -> None:
