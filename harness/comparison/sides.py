@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from harness.types.cases import Case
-from harness.types.outcomes import CaseResult, Grade
+from harness.types.outcomes import CaseResult, Failed, Grade, Judgement
 from harness.types.run import RunFacts
 from harness.types.texts import answer_text, expected_text, failure_lines
 
@@ -97,11 +97,19 @@ def case_side(case: Case, result: CaseResult) -> CaseSide:
         passes=sum(outcome.passed for outcome in result.outcomes),
         attempts=len(result.outcomes),
         actual=answer_text(worst.reply.answer),
-        lines=failure_lines(worst.judgement),
+        lines=(*failure_lines(worst.judgement), *_reading(worst.judgement)),
         latencies=tuple(call.latency_ms for call in calls),
         prompt_tokens=_total(call.usage.prompt for call in calls),
         completion_tokens=_total(call.usage.completion for call in calls),
     )
+
+
+def _reading(judgement: Judgement) -> tuple[str, ...]:
+    """What the witness of a failure shows, in words, where it says so."""
+    if isinstance(judgement, Failed) and judgement.evidence is not None and judgement.evidence.basis == "refuted":
+        reading = judgement.evidence.witness.reading
+        return (reading,) if reading else ()
+    return ()
 
 
 def with_unique_labels(sides: Sequence[Side]) -> tuple[Side, ...]:

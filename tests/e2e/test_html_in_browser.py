@@ -180,6 +180,8 @@ def test_a_ladder_row_leads_to_its_cases_and_the_address_keeps_them(open_page):
 def test_a_permalink_opens_its_case_even_behind_a_filter(open_page):
     page = open_page("sample", "#case-S21").page
     assert page.eval_on_selector_all("details.c[open] .id", "ids => ids.map(id => id.textContent)") == ["S21"]
+    top = page.evaluate("document.querySelector('details.c[open]').getBoundingClientRect().top")
+    assert page.evaluate("document.querySelector('.filters').getBoundingClientRect().bottom") <= top < 400
     page.select_option("[name=grade]", "EXACT")
     page.wait_for_function("document.querySelector('output').value === '3 of 22 cases'")
     page.evaluate("location.hash = '#case-M01'")
