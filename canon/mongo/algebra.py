@@ -9,7 +9,7 @@ A term is a tuple whose first member says its kind:
 * `("rec", (("name", term), …))`: an object literal;  `("arr", (term, …))`: an array literal;
 * `("missing",)`: no value (`$$REMOVE`, an excluded field).
 
-Pipelines add `("slot", name)`, a value that a stage has made; `("get", term, "a.b")`, the value at a path below a term; and
+Pipelines add `("slot", name)`, a value that a stage has made; `("get", term, "a.b")`, the value below a term; and
 `("pick", term, paths)` and `("drop", term, paths)`, a subdocument reduced to some paths, or without them.
 """
 

@@ -44,18 +44,20 @@ def compare_mongo(
 ) -> Comparison:
     """Decide whether two MongoDB queries mean the same.
 
-    An expected envelope or bare filter is compared in the keys that it writes and no others; a whole statement in shell notation, or a
-    pipeline, is compared in all.
+    An expected envelope or bare filter is compared in the keys that it writes and no others; a whole statement in
+    shell notation, or a pipeline, is compared in all.
 
     Args:
         expected: the golden query: a filter, an envelope or a pipeline as JSON, or shell text.
         actual: the answer, in any of these.
         fields: what is declared of paths: `Field`s, or the names of types.
-        now: the aware instant to which clock calls fold; without one, a query that asks for the time equals only its own text.
+        now: the aware instant to which clock calls fold; without one, a query that asks for the time equals only its
+        own text.
         rules: how long the decision may take.
 
     Returns:
-        the verdict with its evidence; a text that cannot be read gives `Undecided` with a `problem`, never an exception.
+        the verdict with its evidence; a text that cannot be read gives `Undecided` with a `problem`, never an
+        exception.
     """
     deadline = monotonic() + rules.budget_ms / 1000
     declared = read_fields(fields)
@@ -144,7 +146,9 @@ class _Pair(NamedTuple):
             return Undecided(differences=differences, absorbed=absorbed)
         aligned = _aligned(expected, actual)
         if aligned is None or self.outside:
-            return self.refuted(expected, actual, differences, fields, rules, deadline)
+            return self.refuted(
+                expected, actual, differences=differences, fields=fields, rules=rules, deadline=deadline
+            )
         assumptions: set[str] = set()
         for place, (want, given) in enumerate(aligned):
             if want == given:
@@ -158,7 +162,15 @@ class _Pair(NamedTuple):
                 witnesses=place == 0,
             )
             if not isinstance(outcome, decision.Same):
-                return self.refuted(expected, actual, differences, fields, rules, deadline, outcome)
+                return self.refuted(
+                    expected,
+                    actual,
+                    differences=differences,
+                    fields=fields,
+                    rules=rules,
+                    deadline=deadline,
+                    outcome=outcome,
+                )
             if outcome.constant is not None:
                 return Undecided(differences=(*differences, _vacuous(want, given)), absorbed=absorbed)
             assumptions |= set(outcome.assumptions)
@@ -204,6 +216,7 @@ class _Pair(NamedTuple):
         self,
         expected: Plan,
         actual: Plan,
+        *,
         differences: tuple[Difference, ...],
         fields: Mapping[str, Field],
         rules: Rules,

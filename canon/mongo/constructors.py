@@ -1,4 +1,4 @@
-"""The constructors of BSON values that query texts call, and the dates of JavaScript and Python with their arithmetic."""
+"""The constructors of BSON values that query texts call, and the arithmetic of their dates."""
 
 import calendar
 import math

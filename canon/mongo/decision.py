@@ -1,12 +1,13 @@
 """Decides whether two filters in normal form agree on every document, by trying one document of every kind.
 
-The atoms of both filters are laid out as a tree of fields. For each field the possible *signatures* are computed: which of the
-atoms at and below it hold. A missing field, a scalar and a document give theirs directly; an array gives the union of what its
-elements give, so that the signatures of arrays are the closure under union of those of elements. Each signature keeps
-the plainest value that has it. Fields of the top level are independent of each other: their signatures are the axes of
-the region decision, and a row on which the filters differ is a document.
+The atoms of both filters are laid out as a tree of fields. For each field the possible *signatures* are computed:
+which of the atoms at and below it hold. A missing field, a scalar and a document give theirs directly; an array gives
+the union of what its elements give, so that the signatures of arrays are the closure under union of those of
+elements. Each signature keeps the plainest value that has it. Fields of the top level are independent of each other:
+their signatures are the axes of the region decision, and a row on which the filters differ is a document.
 
-What this leaves out (numeric path parts, operators only a server can evaluate, closures that grow too large) makes the decision
+What this leaves out (numeric path parts, operators only a server can evaluate, closures that grow too large) makes
+the decision
 incomplete: it may then still refute, and never prove.
 """
 
@@ -361,7 +362,7 @@ class Modelling:
         return reached
 
     def padded(self, node: Node, unions: dict[int, list[object]], compared: list[list[object]]) -> list[list[object]]:
-        """The arrays in each length that `$size` asks for and one that it does not, none by chance equal to one compared with."""
+        """The arrays in each length asked for and one that is not, none by chance equal to one compared with."""
         sizes = {atom.argument for atom in node.atoms if atom.operator == "$size" and isinstance(atom.argument, int)}
         if sizes and max(sizes) > 40:
             self.complete = False

@@ -107,8 +107,8 @@ CLOCK_VARIABLES = frozenset({"$$NOW", "$$CLUSTER_TIME"})
 class MongoQuery:
     """One read of a MongoDB database.
 
-    The values are those of PyMongo (`dict` in the order written, `datetime`, `ObjectId`, `Regex`, `Int64`, `Decimal128`, …),
-    so that a driver can run them as they stand. They are not to be changed.
+    The values are those of PyMongo (`dict` in the order written, `datetime`, `ObjectId`, `Regex`, `Int64`,
+    `Decimal128`, …), so that a driver can run them as they stand. They are not to be changed.
 
     Attributes:
         operation: which of the four reads it is.
@@ -123,7 +123,8 @@ class MongoQuery:
         field: the field of a distinct.
         one: whether the text asks for a single document (`findOne`), not for a cursor.
         keys: the envelope keys that the text writes.
-        complete: whether the text is a whole statement, so that what it does not write is not there; an envelope or a bare
+        complete: whether the text is a whole statement, so that what it does not write is not there; an envelope or a
+        bare
             filter leaves open what it does not write.
         clock_used: whether the text asks for the time.
         deterministic: whether the result is determined by the data and the pinned time.
@@ -160,7 +161,8 @@ def read_mongo(text: str, *, now: datetime | None = None) -> MongoQuery:
 
     Args:
         text: the query.
-        now: the aware instant to which `new Date()` and its kin fold. Without one, a text that asks for the time is marked
+        now: the aware instant to which `new Date()` and its kin fold. Without one, a text that asks for the time is
+        marked
             as not deterministic.
 
     Returns:
@@ -678,7 +680,7 @@ def _compact(value: object) -> str:
 
 
 def exact(expected: str, actual: str) -> bool:
-    """Whether an answer is EXACT: the same bytes, or the same compact JSON text of each envelope key the golden writes."""
+    """Whether an answer is EXACT: the same bytes, or the same compact JSON under each key the golden writes."""
     one, two = expected.strip().removesuffix(";").strip(), actual.strip().removesuffix(";").strip()
     if one == two:
         return bool(one)

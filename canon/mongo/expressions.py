@@ -32,7 +32,8 @@ def evaluate(expression: object, document: Document, variables: Variables | None
     """The value of an expression on a document; `MISSING` where it has none.
 
     Raises:
-        ReadError: `unsupported` for operators that are not evaluated here, or arguments for which a server gives an error.
+        ReadError: `unsupported` for operators that are not evaluated here, or arguments for which a server gives an
+        error.
     """
     if isinstance(expression, str) and expression.startswith("$"):
         return _reference(expression, document, variables or {})

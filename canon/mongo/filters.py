@@ -1,7 +1,7 @@
 """Filters in normal form: AND/OR over atoms and negated atoms, in Mongo's two-valued logic.
 
-An atom says that one operator holds on one path, `$expr` or opaque operators being atoms of their own. Negation is exact
-complement, so it always ends in an atom's sign.
+An atom says that one operator holds on one path, `$expr` or opaque operators being atoms of their own. Negation is
+exact complement, so it always ends in an atom's sign.
 """
 
 from collections.abc import Hashable, Iterator, Mapping
@@ -48,8 +48,10 @@ class Atom:
     """One condition on one path.
 
     Attributes:
-        path: the parts of the path; empty for the element itself within `$elemMatch`, and for `$expr` and opaque operators.
-        operator: `$eq`, `$gt`, `$gte`, `$lt`, `$lte`, `$regex`, `$mod`, `$type`, `$exists`, `$size`, `value` or `document` (the two
+        path: the parts of the path; empty for the element itself within `$elemMatch`, and for `$expr` and opaque
+        operators.
+        operator: `$eq`, `$gt`, `$gte`, `$lt`, `$lte`, `$regex`, `$mod`, `$type`, `$exists`, `$size`, `value` or
+        `document` (the two
             forms of `$elemMatch`), `$expr`, or `opaque`.
         argument: the operator's argument: a BSON value, or the inner form of an `$elemMatch`.
         key: a text that is equal exactly for equal atoms.
@@ -152,7 +154,7 @@ class Reader:
         parts = [
             self.operator(path, key, argument, condition, positive)
             for key, argument in condition.items()
-            if key != "$options" and not (key == "$maxDistance" or key == "$minDistance")
+            if key != "$options" and key not in ("$maxDistance", "$minDistance")
         ]
         if len(parts) > 1:
             self.trace.note("implicit_and")
@@ -514,7 +516,7 @@ def atom_holds(atom: Atom, value: object) -> bool:
             return isinstance(value, list) and any(element_matches(atom.argument, item) for item in value)
         case "document":
             return isinstance(value, list) and any(
-                form_matches(atom.argument, matching.as_document(item))  # type: ignore[arg-type]
+                form_matches(atom.argument, matching.as_document(item))
                 for item in value
                 if isinstance(item, dict | list)
             )

@@ -1,8 +1,9 @@
 """The reference matcher: does a filter match a document? Every operator's docstring names the documented rule.
 
-A path selects *candidates* in a document (`candidates`): what stands at its end, and where that is an array, its elements as well as
-the array itself. An operator matches a path when it holds for one candidate (manual: "Query an Array"); `$size`, `$elemMatch`
-ask the array alone. `$ne`, `$nin`, `$not` and `$nor` are complements: they match exactly where the positive form does not.
+A path selects *candidates* in a document (`candidates`): what stands at its end, and where that is an array, its
+elements as well as the array itself. An operator matches a path when it holds for one candidate (manual: "Query an
+Array"); `$size`, `$elemMatch` ask the array alone. `$ne`, `$nin`, `$not` and `$nor` are complements: they match
+exactly where the positive form does not.
 """
 
 import re
@@ -79,7 +80,8 @@ def matches(condition: Filter, document: Document) -> bool:
     """Whether a filter matches a document.
 
     Raises:
-        ReadError: `unparseable` where MongoDB refuses the filter, `unsupported` where an operator (text, geo, `$jsonSchema`,
+        ReadError: `unparseable` where MongoDB refuses the filter, `unsupported` where an operator (text, geo,
+        `$jsonSchema`,
             a regular expression that is not evaluated here) cannot be evaluated without a server.
     """
     return all(_clause(key, value, document) for key, value in condition.items())
@@ -125,12 +127,12 @@ def members(key: str, value: object) -> list[Filter]:
 
 
 def candidates(document: Document, path: str, *, leaf: bool = True) -> list[object]:
-    """What a path selects in a document (manual: "Query on Embedded/Nested Documents", "Query an Array of Embedded Documents").
+    """What a path selects in a document (manual: "Query an Array of Embedded Documents").
 
-    A field that is not there, or whose parent is a scalar, is one `MISSING`. On the way, an array stands for each of its
-    documents, and a numeric part also for the element at that place; elements that are no documents select nothing, so
-    that `a.b` selects nothing at all in `{a: []}` and `{a: [1]}`. An array at the end gives its elements, then itself;
-    one that a numeric part has picked is not opened again.
+    A field that is not there, or whose parent is a scalar, is one `MISSING`. On the way, an array stands for each of
+    its documents, and a numeric part also for the element at that place; elements that are no documents select
+    nothing, so that `a.b` selects nothing at all in `{a: []}` and `{a: [1]}`. An array at the end gives its elements,
+    then itself; one that a numeric part has picked is not opened again.
 
     Args:
         document: the document.
@@ -279,7 +281,7 @@ def holds(key: str, argument: object, value: object, siblings: Document | None =
 
 
 def _eq(argument: object, value: object) -> bool:
-    """`$eq`: equal in the BSON order; null also equals a missing field; a subdocument or array equals as a whole, in order."""
+    """`$eq`: equal in the BSON order; null equals a missing field too; subdocuments and arrays as a whole, in order."""
     if value is MISSING:
         return argument is None
     return equal(argument, value)
@@ -446,7 +448,7 @@ def _regex(argument: object, value: object) -> bool:
 
 
 def search(pattern: "Regex[str]", subject: str) -> bool:
-    """Whether a regular expression is found in a string, for patterns that Python reads as PCRE2 does and that end soon.
+    """Whether a regular expression is found in a string, for patterns that Python reads as PCRE2 does, and soon.
 
     Raises:
         ReadError: `unsupported` for others: repeated groups, look-around, back references, anything long.
@@ -473,7 +475,7 @@ def search(pattern: "Regex[str]", subject: str) -> bool:
 
 
 def element_match_form(argument: object) -> bool:
-    """Whether an `$elemMatch` puts operators to the elements themselves (true) or a filter to element documents (false).
+    """Whether an `$elemMatch` puts operators to the elements themselves, and not a filter to element documents.
 
     Raises:
         ReadError: the argument is no document.
@@ -487,7 +489,7 @@ def element_match_form(argument: object) -> bool:
 
 
 def _element_match(argument: object, value: object) -> bool:
-    """`$elemMatch`: an array with one element for which all conditions hold; an array within counts as a document by index."""
+    """`$elemMatch`: an array with one element for which all hold; an array within is a document by index."""
     by_value = element_match_form(argument)
     if not isinstance(value, list):
         return False

@@ -1,8 +1,8 @@
-"""Pipelines in normal form: a plan of lasting stages (match, sort, window, unwind, group, lookup, …) and the shape of the result.
+"""Pipelines in normal form: a plan of lasting stages (match, sort, window, unwind, group, …) and the result's shape.
 
-A find, a count and a distinct are plans too. `$match` is placed as early as it may stand, projections become the shape (see
-`canon.mongo.shapes`), and what stages make (group keys, accumulators, looked-up documents) is named by what it is, not by
-the name that the text gives it.
+A find, a count and a distinct are plans too. `$match` is placed as early as it may stand, projections become the
+shape (see `canon.mongo.shapes`), and what stages make (group keys, accumulators, looked-up documents) is named by
+what it is, not by the name that the text gives it.
 """
 
 from collections.abc import Mapping

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cmp_to_key, reduce
-from itertools import product
+from itertools import pairwise, product
 
 from bson import Binary, Decimal128, Int64, MaxKey, MinKey, ObjectId, Regex, Timestamp
 
@@ -82,7 +82,7 @@ def sample(atoms: Sequence[Atom], declared: Field) -> Sampling:
     for operator in ("$gt", "$gte", "$lt", "$lte"):
         if any(atom.operator == operator and bracket(atom.argument) in _UNCUT for atom in leaves):
             sampling.complete = False
-    if any(atom.operator == "$type" and _UNSAMPLED & set(atom.argument) for atom in leaves):  # type: ignore[call-overload]
+    if any(atom.operator == "$type" and _UNSAMPLED & _types(atom) for atom in leaves):
         sampling.complete = False
     sampling.documents = _distinct([item for item in literals if isinstance(item, dict)])  # type: ignore[assignment]
     sampling.arrays = _distinct([item for item in literals if isinstance(item, list)])  # type: ignore[assignment]
@@ -155,9 +155,7 @@ def _exotic(literals: list[object]) -> list[object]:
 
 def _numbers(own: list[object], leaves: list[Atom], kind: FieldType, sampling: Sampling) -> list[object]:
     mods = [atom for atom in leaves if atom.operator == "$mod"]
-    typed = any(
-        atom.operator == "$type" and set(atom.argument) & {"int", "long", "double", "decimal"} for atom in leaves
-    )  # type: ignore[call-overload]
+    typed = any(atom.operator == "$type" and _types(atom) & {"int", "long", "double", "decimal"} for atom in leaves)
     exact: list[int | float | Decimal] = []
     for item in own:
         plain = number(item)
@@ -185,9 +183,13 @@ def _numbers(own: list[object], leaves: list[Atom], kind: FieldType, sampling: S
         values.append(math.nan)
     if typed:
         values = [variant for value in values for variant in _typed(value)] + [math.nan, Decimal128("NaN")]
-    if typed and any(abs(plain) >= 2**31 for plain in exact):
+    if typed and any(abs(number(item)) >= 2**31 for item in own if not is_nan(item)):
         sampling.complete = False
     return values
+
+
+def _types(atom: Atom) -> frozenset[str]:
+    return matching.type_names(atom.argument)
 
 
 def _as_bson(plain: int | float | Decimal) -> object:
@@ -207,7 +209,7 @@ def _cut(exact: list[int | float | Decimal], *, integral: bool) -> list[int | fl
     low, high = exact[0], exact[-1]
     found.append(math.ceil(low) - 1)
     found.append(math.floor(high) + 1)
-    for left, right in zip(exact, exact[1:], strict=False):
+    for left, right in pairwise(exact):
         between = _between(left, right)
         if not between and not integral:
             raise ArithmeticError(f"no number was found between {left} and {right}")
@@ -240,7 +242,7 @@ def _with_residues(
         return [*found, *(value for atom in mods for value in _examples(atom))]
     values: list[int | float | Decimal] = list(found)
     edges = [math.floor(exact[0]) - cycle - 1, *exact, math.ceil(exact[-1]) + cycle + 1]
-    for left, right in zip(edges, edges[1:], strict=False):
+    for left, right in pairwise(edges):
         start = math.floor(left)
         for whole in range(start, min(math.ceil(right), start + cycle + 1) + 1):
             values.extend(value for value in (whole, whole + 0.5) if left < value < right)
@@ -366,7 +368,7 @@ def _dates(own: list[object], leaves: list[Atom], kind: FieldType, sampling: Sam
         found.append(moments[0] - day)
     if datetime.max.replace(tzinfo=UTC) - moments[-1] > day:
         found.append(moments[-1] + day)
-    for left, right in zip(moments, moments[1:], strict=False):
+    for left, right in pairwise(moments):
         if right - left > timedelta(milliseconds=1):
             step = (right - left) / 2
             middle = left + timedelta(milliseconds=max(1, step // timedelta(milliseconds=1)))
@@ -377,7 +379,7 @@ def _dates(own: list[object], leaves: list[Atom], kind: FieldType, sampling: Sam
 def _object_ids(own: list[object], leaves: list[Atom], kind: FieldType, sampling: Sampling) -> list[object]:
     numbers = sorted(int(str(item), 16) for item in own)
     found = {0, 2**96 - 1, *numbers}
-    for left, right in zip(numbers, numbers[1:], strict=False):
+    for left, right in pairwise(numbers):
         found.add((left + right) // 2)
     for edge in numbers:
         found |= {max(edge - 1, 0), min(edge + 1, 2**96 - 1)}

@@ -1,7 +1,7 @@
 """What a document has become in a pipeline: each field as a term over the documents that the last lasting stage reads.
 
-Projections are not kept as stages. They change the shape, through which later stages are read, so that the place of a projection
-and the names given within a pipeline leave no trace; only the last shape, the result, is compared by name.
+Projections are not kept as stages. They change the shape, through which later stages are read, so that the place of a
+projection and the names given within a pipeline leave no trace; only the last shape, the result, is compared by name.
 """
 
 from dataclasses import dataclass, field
@@ -175,12 +175,12 @@ def picked(term: Expression, paths: tuple[str, ...]) -> Expression:
     if term[0] == "rec":
         kept: dict[str, Expression] = {}
         inner = dict(term[1])
-        for name in inner:
+        for name, part in inner.items():
             below = tuple(path[len(name) + 1 :] for path in paths if path.startswith(name + "."))
             if name in paths:
-                kept[name] = inner[name]
+                kept[name] = part
             elif below:
-                kept[name] = picked(inner[name], below)
+                kept[name] = picked(part, below)
         return ("rec", tuple(kept.items()))
     return ("pick", term, tuple(sorted(paths)))
 
@@ -274,12 +274,12 @@ def _compute(shape: Shape, computed: Document, fields: dict[str, Expression], tr
         else:
             fields[name] = term
     for name, members in nested.items():
-        base = fields.get(name, shape.root(name)) if name in fields else shape.root(name)
+        base = fields.get(name, shape.root(name))
         record = _record(members)
         if base[0] == "missing" and name not in fields:
             fields[name] = record
         else:
-            fields[name] = ("op", "$nested", (base if name not in fields else fields[name], record))
+            fields[name] = ("op", "$nested", (base, record))
 
 
 def _record(members: list[tuple[str, Expression]]) -> Expression:

@@ -1,8 +1,9 @@
 """Reads mongosh, Node and PyMongo text as literals and method chains, by recursive descent. Nothing is executed.
 
-The language is the part of JavaScript (and of Python) that queries are written in: object and array literals, strings,
-numbers, regular expressions, the constructors of the BSON types, arithmetic on numbers and dates, `const`/`let`/`var`
-bindings of such values, and one chain of method calls on a collection. Whatever else occurs is an error that says where.
+The language is the part of JavaScript (and of Python) that queries are written in: object and array literals,
+strings, numbers, regular expressions, the constructors of the BSON types, arithmetic on numbers and dates,
+`const`/`let`/`var` bindings of such values, and one chain of method calls on a collection. Whatever else occurs is an
+error that says where.
 """
 
 import re

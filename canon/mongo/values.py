@@ -1,8 +1,8 @@
-"""BSON values as MongoDB compares them: type brackets, the total order, equality across number types, one text per value.
+"""BSON values as MongoDB compares them: brackets, the total order, equality across number types, one text each.
 
-The order is that of the manual's page "Comparison/Sort Order": MinKey, missing, null, numbers, strings, objects, arrays, binary
-data, ObjectId, booleans, dates, timestamps, regular expressions, MaxKey. Values of different brackets are never equal;
-numbers are one bracket and compare by value, exactly, whatever their type.
+The order is that of the manual's page "Comparison/Sort Order": MinKey, missing, null, numbers, strings, objects,
+arrays, binary data, ObjectId, booleans, dates, timestamps, regular expressions, MaxKey. Values of different brackets
+are never equal; numbers are one bracket and compare by value, exactly, whatever their type.
 """
 
 import json

@@ -1,6 +1,7 @@
 """Documents on which two finds give different results, found by running both here on a few small collections.
 
-Only plans of matches, sorts, windows and a projection are run; what a pipeline makes of its documents takes an engine.
+Only plans of matches, sorts, windows and a projection are run; what a pipeline makes of its documents takes an
+engine.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -249,7 +250,7 @@ def _reduced(value: object, paths: tuple[str, ...], *, picks: bool) -> object:
 
 
 def _collections(typical: Document, condition: Form, expected: Plan, actual: Plan) -> Iterator[Documents]:
-    """Small collections of documents that pass both filters: with all fields that the results show, in two orders, and many."""
+    """Small collections of documents that pass both filters: with all fields shown, in two orders, and many."""
     roots = sorted((_shape_roots(expected.shape) | _shape_roots(actual.shape)) - {""})
     full = {**{root: 1 for root in roots if root not in typical}, **typical}
     first = full if form_matches(condition, full) else typical
