@@ -11,11 +11,11 @@ from canon.errors import ReadError
 from canon.rules import Rules
 from canon.schema import Schema
 from canon.verdict import DifferenceKind, RowWitness
+from harness.audit.fixtures import TableFixture
 from harness.types.cases import Case, ExpectSql
 from harness.types.frozen import Frozen
 from harness.witness.database import Layout, Relation, Rows, Value, comparable, rows_of, violations
 from harness.witness.engines import OutOfTime, QueryFailed
-from harness.audit.fixtures import TableFixture
 from harness.witness.mutations import Mutant, mutants_of
 from harness.witness.plans import Plan, Request, Unrunnable, parsed, plans_for, read_pair
 from harness.witness.search import NotFound, Search, find_witness
@@ -33,7 +33,7 @@ class Survivor(Frozen):
         kind: the kind of mistake.
         change: what was done.
         text: the mutant.
-        witness: the smallest rows that would tell the two apart; `None` = none were found, so that it may mean the same.
+        witness: the smallest rows that would tell the two apart; `None` = none were found: it may mean the same.
     """
 
     case_id: str
@@ -121,7 +121,7 @@ def case_adequacy(question: Question, fixture: TableFixture, rows: Rows) -> Case
     killed = equivalent = unrunnable = 0
     survivors: list[Survivor] = []
     for mutant in mutants_of(tree, question.dialect, question.schema):
-        told = told_apart(golden, mutant.text, question, fixture, rows)
+        told = told_apart(golden, mutant.text, question, fixture, rows=rows)
         if told is None:
             unrunnable += 1
         elif told:
@@ -163,9 +163,7 @@ def _survivor(golden: str, mutant: Mutant, question: Question, fixture: TableFix
         fixture_rows=named_rows(fixture),
     )
     witness = None if isinstance(found, NotFound) else found
-    return Survivor(
-        case_id=question.case.id, kind=mutant.kind, change=mutant.change, text=mutant.text, witness=witness
-    )
+    return Survivor(case_id=question.case.id, kind=mutant.kind, change=mutant.change, text=mutant.text, witness=witness)
 
 
 def named_rows(fixture: TableFixture) -> dict[str, list[dict[str, object]]]:
@@ -180,7 +178,7 @@ def named_rows(fixture: TableFixture) -> dict[str, list[dict[str, object]]]:
 
 
 def told_apart(
-    golden: str, other: str, question: Question, fixture: TableFixture, rows: Rows, seconds: float = 5.0
+    golden: str, other: str, question: Question, fixture: TableFixture, *, rows: Rows, seconds: float = 5.0
 ) -> bool | None:
     """Whether these rows give two queries different results in every order of storage; `None` = cannot be run."""
     with_plan = plan_on(golden, other, question, fixture, seconds)
@@ -208,7 +206,7 @@ def plan_on(
         plan = plans_for(pair)[-1](time.monotonic() + seconds)
     except (Unrunnable, ReadError, RecursionError):
         return None
-    search = Search(plan, 0, time.monotonic() + seconds, (), named_rows(fixture), "any")
+    search = Search(plan, deadline=time.monotonic() + seconds, fixture=named_rows(fixture))
     try:
         search.warm_up()
     except (QueryFailed, OutOfTime):

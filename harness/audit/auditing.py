@@ -12,8 +12,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from canon.errors import ReadError
+from canon.mongo.pipelines import Plan
 from canon.schema import Schema
-from canon.verdict import DocumentWitness
+from harness.audit.adequacy import Adequacy, CaseAdequacy, Question, Survivor, case_adequacy, plan_on, told_apart
+from harness.audit.findings import SEVERITIES, Audit, Check, Finding, Severity
+from harness.audit.fixtures import TableFixture, read_fixture
 from harness.corpus.configs import DdlConfig, load_config
 from harness.corpus.relative_dates import relative_words
 from harness.corpus.vocabulary import Vocabulary
@@ -24,20 +27,22 @@ from harness.types.answers import MongoAnswer, SqlAnswer
 from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql
 from harness.types.outcomes import Exact
 from harness.witness import documents
-from harness.audit.adequacy import Adequacy, CaseAdequacy, Question, Survivor, case_adequacy, plan_on, told_apart
-from harness.audit.findings import SEVERITIES, Audit, Check, Finding, Severity
-from harness.audit.fixtures import TableFixture, read_fixture
 from harness.witness.plans import Unrunnable, parsed
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*|\d[\d.,]*")
 _PLAIN_WORDS = frozenset(
-    "a all an and any are as at be been but by each every for from get give has have in is it its last latest less list "
-    "made me more most new newest no not of on one ones only or order orders our out over per please second show since "
-    "some than that the their them there they this those to top under until up was were what when where which who whose "
-    "with without worth above below after before between cheapest cost costs dearest oldest today yesterday day days week "
-    "weeks month months year years find still whole everything".split()
+    re.split(
+        r" ",
+        "a all an and any are as at be been but by each every for from get give has have in is it its last latest "
+        "less list made me more most new newest no not of on one ones only or order orders our out over per please "
+        "second show since some than that the their them there they this those to top under until up was were what "
+        "when where which who whose with without worth above below after before between cheapest cost costs dearest "
+        "oldest today yesterday day days week weeks month months year years find still whole everything ",
+    )
 )
-_GROUPING = frozenset("how many average mean sum total number count each per every most common share percentage".split())
+_GROUPING = frozenset(
+    ("how", "many", "average", "mean", "sum", "number", "count", "each", "per", "every", "most", "common", "share")
+)
 
 Add = Callable[[Check, Severity, str], None]
 
@@ -84,10 +89,10 @@ class Auditor:
             count += 1
             found: list[Finding] = []
 
-            def add(check: Check, severity: Severity, message: str, case: Case = case, found: list[Finding] = found) -> None:
-                found.append(
-                    Finding(line=case.line, case_id=case.id, check=check, severity=severity, message=message)
-                )
+            def add(
+                check: Check, severity: Severity, message: str, case: Case = case, found: list[Finding] = found
+            ) -> None:
+                found.append(Finding(line=case.line, case_id=case.id, check=check, severity=severity, message=message))
 
             share = self._case(case, add)
             if share is not None:
@@ -203,8 +208,12 @@ class Auditor:
             found = compare_sql(question.text, text, dialect=case.backend, schema=question.schema, now=question.now)
             if found.relation in {"identical", "equivalent"}:
                 add("accept", "warning", f"alternative {number} of `accept` means the same as the golden: drop it")
-            elif told_apart(question.text, text, question, fixture, fixture.rows):
-                add("accept", "note", f"alternative {number} of `accept` gives other rows than the golden on the fixture")
+            elif told_apart(question.text, text, question, fixture, rows=fixture.rows):
+                add(
+                    "accept",
+                    "note",
+                    f"alternative {number} of `accept` gives other rows than the golden on the fixture",
+                )
 
     def _table_fixture(self, case: Case) -> TableFixture | None:
         places = [case.fixture] if case.fixture is not None else [f for f in self.fixtures if not f.endswith(".jsonl")]
@@ -240,16 +249,18 @@ class Auditor:
             add("runs", "note", "the pipeline takes a server to run; it was not executed")
             return None
         if not returned:
-            add("returns_rows", "warning", "the golden returns nothing on the fixture: any other empty answer matches it")
+            add(
+                "returns_rows",
+                "warning",
+                "the golden returns nothing on the fixture: any other empty answer matches it",
+            )
         share = self._mongo_adequacy(case, text, plan, collection)
         self._told(share, add)
         for survivor in share.survivors:
             add("adequacy", "note", f"the fixture does not show it when {survivor.change}")
         return share
 
-    def _mongo_adequacy(
-        self, case: Case, text: str, plan: documents.Plan, collection: list[documents.Document]
-    ) -> CaseAdequacy:
+    def _mongo_adequacy(self, case: Case, text: str, plan: Plan, collection: list[documents.Document]) -> CaseAdequacy:
         from canon.mongo import compare_mongo
 
         fields, now = self.knowledge.fields(case), self._clock(case)
@@ -265,7 +276,9 @@ class Auditor:
                 killed += 1
             elif compare_mongo(text, mutant, fields=fields, now=now).relation in {"identical", "equivalent"}:
                 equivalent += 1
-        return CaseAdequacy(case_id=case.id, tags=case.tags, killed=killed, equivalent=equivalent, unrunnable=unrunnable)
+        return CaseAdequacy(
+            case_id=case.id, tags=case.tags, killed=killed, equivalent=equivalent, unrunnable=unrunnable
+        )
 
     # -- refusals -----------------------------------------------------------------------------------------------------
 
@@ -282,7 +295,11 @@ class Auditor:
         if vocabulary is None or not words or not _GROUPING.isdisjoint(words):
             return
         known = {word for name in _names(vocabulary) for word in name.split()}
-        left = [w for w in words if w not in _PLAIN_WORDS and w not in known and w.rstrip("s") not in known and not w[0].isdigit()]
+        left = [
+            w
+            for w in words
+            if w not in _PLAIN_WORDS and w not in known and w.rstrip("s") not in known and not w[0].isdigit()
+        ]
         used = [w for w in words if w in known and w not in _PLAIN_WORDS]
         if not left and used:
             add("refusal", "warning", f"a refusal is expected, but the vocabulary has {', '.join(dict.fromkeys(used))}")
@@ -318,17 +335,21 @@ def _runs(question: Question, fixture: TableFixture, add: Add) -> bool:
     return True
 
 
-def _determined(tree: exp.Expression, cut: bool, varies: bool, add: Add) -> None:
+def _determined(tree: exp.Expr, cut: bool, varies: bool, add: Add) -> None:
     limited, ordered = tree.args.get("limit") is not None, tree.args.get("order") is not None
     if cut and limited and not ordered:
         add("deterministic", "warning", "LIMIT without ORDER BY drops rows of the fixture: which ones is chance")
     elif cut and limited:
-        add("deterministic", "warning", "rows tie at the LIMIT on the fixture: add a key to ORDER BY that breaks the tie")
+        add(
+            "deterministic",
+            "warning",
+            "rows tie at the LIMIT on the fixture: add a key to ORDER BY that breaks the tie",
+        )
     elif varies:
         add("deterministic", "warning", "the result changes with the order in which the fixture's rows are stored")
 
 
-def _domain(tree: exp.Expression, schema: Schema, declared: Schema | None, add: Add) -> None:
+def _domain(tree: exp.Expr, schema: Schema, declared: Schema | None, add: Add) -> None:
     """Texts compared with a column of a closed domain that are not in it."""
     domains = _domains(schema) | (_domains(declared) if declared is not None else {})
     for node in tree.find_all(exp.EQ, exp.NEQ, exp.In):
@@ -366,7 +387,7 @@ def _checked(checks: tuple[str, ...]) -> dict[str, set[str]]:
     return found
 
 
-def _named_columns(case: Case, tree: exp.Expression, vocabulary: Vocabulary | None, schema: Schema, add: Add) -> None:
+def _named_columns(case: Case, tree: exp.Expr, vocabulary: Vocabulary | None, schema: Schema, add: Add) -> None:
     """Columns of the query's tables that the sentence names and the query does not use."""
     sentence = f" {' '.join(word.lower() for word in _WORD.findall(case.nl))} "
     used = {column.name.lower() for column in tree.find_all(exp.Column)}
@@ -398,6 +419,3 @@ def resolved(cases: Iterable[Case]) -> Iterator[Case]:
             yield projections.resolve(case)
         except TargetError as error:
             raise RungError(f"{case.id}: {error}") from error
-
-
-__all__ = ["Auditor", "DocumentWitness", "resolved"]

@@ -2,8 +2,8 @@
 
 from typing import Literal
 
-from harness.types.frozen import Frozen
 from harness.audit.adequacy import Adequacy
+from harness.types.frozen import Frozen
 
 Check = Literal[
     "runs",
@@ -32,7 +32,7 @@ class Finding(Frozen):
         line: physical line of the golden file on which the row starts; 0 = the file.
         case_id: the case, "" = the file.
         check: what was looked at.
-        severity: `error` = the golden is wrong or unusable, `warning` = it may let wrong answers pass, `note` = look once.
+        severity: `error` = the golden is wrong, `warning` = it may let wrong answers pass, `note` = look once.
         message: what is the matter and, where one is likely, what to do.
     """
 

@@ -5,6 +5,7 @@ import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import urlsplit
 
 import sqlglot
@@ -84,7 +85,9 @@ def _from_sqlite(path: Path) -> TableFixture:
     try:
         connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
         try:
-            made = connection.execute("SELECT sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL")
+            made = connection.execute(
+                "SELECT sql FROM sqlite_master WHERE type IN ('table', 'index') AND sql IS NOT NULL"
+            )
             schema = read_schema(";\n".join(str(sql) for (sql,) in made.fetchall()), "sqlite")
             rows = {
                 table.name: _taken(path, connection.execute(_select(table.name)).fetchmany(MAX_FIXTURE_ROWS + 1))
@@ -157,12 +160,12 @@ def _duckdb_rows(path: Path, text: str, schema: Schema, dialect: str) -> Rows:
         raise SandboxError(f"fixture {path}: {error}") from None
 
 
-def _duckdb() -> "type":  # a module, which typing has no narrower name for
+def _duckdb() -> ModuleType:
     try:
         import duckdb
     except ImportError:
         raise MissingExtraError("duckdb", "duckdb", "reading a fixture that is not SQLite") from None
-    return duckdb  # type: ignore[return-value]
+    return duckdb
 
 
 def _select(name: str) -> str:
@@ -205,7 +208,7 @@ def write_fixture(fixture: TableFixture, added: Rows, target: Path) -> None:
 
 
 def _insert_into(target: Path, dialect: str, statements: list[str]) -> None:
-    connection = sqlite3.connect(target) if dialect == "sqlite" else _duckdb().connect(str(target))  # type: ignore[attr-defined]
+    connection = sqlite3.connect(target) if dialect == "sqlite" else _duckdb().connect(str(target))
     try:
         for statement in statements:
             connection.execute(statement)

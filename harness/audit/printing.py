@@ -34,7 +34,9 @@ def _print_adequacy(adequacy: Adequacy, console: Console) -> None:
         return
     killed = sum(case.killed for case in adequacy.cases)
     killable = sum(case.killable for case in adequacy.cases)
-    table = Table(title=f"The fixture shows {killed} of {killable} ways to be wrong ({share:.1%})", title_justify="left")
+    table = Table(
+        title=f"The fixture shows {killed} of {killable} ways to be wrong ({share:.1%})", title_justify="left"
+    )
     table.add_column("tag")
     table.add_column("shown", justify="right")
     for tag, part in adequacy.by_tag().items():

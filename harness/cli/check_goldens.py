@@ -17,7 +17,9 @@ def check_goldens(
     *,
     exec_: Annotated[
         list[str] | None,
-        typer.Option("--exec", help="Fixture: a SQLite or DuckDB database, a file of SQL, documents as .jsonl. Repeatable."),
+        typer.Option(
+            "--exec", help="Fixture: a SQLite or DuckDB database, a file of SQL, documents as .jsonl. Repeatable."
+        ),
     ] = None,
     backend: Annotated[str | None, typer.Option(help="Backend of rows that name none (default sql).")] = None,
     config: Annotated[Path | None, typer.Option(help="Config of rows that name none.")] = None,
@@ -32,15 +34,17 @@ def check_goldens(
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of the report.")] = False,
 ) -> None:
     """Audit a golden file. Exit status 0 = nothing to mend, 1 = errors or warnings, 2 = it cannot be audited."""
-    from harness.corpus.golden_csv import open_corpus
-    from harness.audit.printing import print_audit
-    from harness.runs.options import read_instant
     from harness.audit.auditing import Auditor, resolved
+    from harness.audit.printing import print_audit
+    from harness.corpus.golden_csv import open_corpus
+    from harness.runs.options import read_instant
 
     if (min_adequacy is not None or write_fixture is not None) and not exec_:
         raise UsageError("--min-adequacy and --write-fixture need a fixture: --exec")
     corpus = open_corpus(golden, backend=backend, config=config)
-    auditor = Auditor(fixtures=tuple(exec_ or ()), adequacy=adequacy and bool(exec_), now=read_instant("--now", now) if now else None)
+    auditor = Auditor(
+        fixtures=tuple(exec_ or ()), adequacy=adequacy and bool(exec_), now=read_instant("--now", now) if now else None
+    )
     audit = auditor.audit(str(golden), resolved(corpus.cases()))
     if as_json:
         sys.stdout.write(audit.model_dump_json(indent=2) + "\n")

@@ -21,6 +21,7 @@ class Builder:
     def __init__(
         self,
         layout: Layout,
+        *,
         tables: Sequence[Relation],
         demands: Demands,
         domains: Mapping[Place, Domain],
@@ -177,7 +178,9 @@ class Draft:
         for _ in range(self.width):
             dice = random.random()
             pools = (domain.named, domain.near, domain.plain)
-            order = pools if dice < self.named_rate else ((pools[1], pools[2], pools[0]) if dice < 0.95 else pools[::-1])
+            order = (
+                pools if dice < self.named_rate else ((pools[1], pools[2], pools[0]) if dice < 0.95 else pools[::-1])
+            )
             pool = next((p for p in order if p), ())
             if pool:
                 found.append(random.choice(pool))
@@ -232,11 +235,19 @@ class Draft:
             else:
                 row.append(self._pick(relation, index))
         for reference in relation.references:
-            self._borrow(reference.columns, reference.parent, reference.parent_columns, cells, row, relation)
+            self._borrow(
+                columns=reference.columns,
+                parent=reference.parent,
+                parent_columns=reference.parent_columns,
+                cells=cells,
+                row=row,
+                relation=relation,
+            )
         return row
 
     def _borrow(
         self,
+        *,
         columns: tuple[int, ...],
         parent: str,
         parent_columns: tuple[int, ...],
@@ -354,4 +365,3 @@ class Draft:
 
 def _signature(values: Iterable[Value]) -> tuple[object, ...]:
     return tuple(value.lower() if isinstance(value, str) else value for value in map(comparable, values))
-

@@ -12,7 +12,7 @@ from canon.verdict import Cell
 from canon.verdict import Table as WitnessTable
 
 Value = bool | int | float | str | bytes | tuple[str | int, ...] | None
-"""A cell; a tuple is an array. Dates, times and decimals are held as text, in the form that their column's type writes."""
+"""A cell; a tuple is an array. Dates, times and decimals are text, in the form that the column's type writes."""
 
 Row = tuple[Value, ...]
 Rows = dict[str, list[Row]]

@@ -1,5 +1,6 @@
 """Reads from a pair of queries what they ask of the data: tables, joins, conditions, constants."""
 
+import itertools
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -26,7 +27,7 @@ from harness.witness.conditions import (
 from harness.witness.database import Layout, Relation, Value
 from harness.witness.inverses import holding, length_words, matching
 
-_OPERATORS: dict[type[exp.Expression], Operator] = {
+_OPERATORS: dict[type[exp.Expr], Operator] = {
     exp.EQ: "=",
     exp.NullSafeEQ: "=",
     exp.NEQ: "<>",
@@ -56,7 +57,9 @@ _DATE_USES = (
     exp.Date,
     exp.Interval,
 )
-_DATE_NAMES = frozenset({"JULIANDAY", "STRFTIME", "DATE", "DATETIME", "UNIXEPOCH", "TO_CHAR", "DATEDIFF", "DATE_FORMAT"})
+_DATE_NAMES = frozenset(
+    {"JULIANDAY", "STRFTIME", "DATE", "DATETIME", "UNIXEPOCH", "TO_CHAR", "DATEDIFF", "DATE_FORMAT"}
+)
 MAX_DEPTH = 24
 MAX_INSTANCES = 64
 
@@ -83,7 +86,7 @@ class Scope:
         self.derived: dict[str, dict[str, Output]] = {}
 
 
-def demands_of(trees: tuple[exp.Expression, ...], layout: Layout) -> Demands:
+def demands_of(trees: tuple[exp.Expr, ...], layout: Layout) -> Demands:
     """Read both queries. What cannot be read asks for nothing: the search then relies on chance there."""
     reader = _Reader(layout)
     for tree in trees:
@@ -98,7 +101,7 @@ class _Reader:
         self.read: set[int] = set()
 
     def query(
-        self, node: exp.Expression, above: Scope | None, ctes: Mapping[str, exp.Expression], depth: int
+        self, node: exp.Expr, above: Scope | None, ctes: Mapping[str, exp.Expr], depth: int
     ) -> tuple[Block, Outputs]:
         """Read a SELECT, a set operation or a parenthesised query."""
         if depth > MAX_DEPTH or len(self.demands.tables) > MAX_INSTANCES:
@@ -110,14 +113,14 @@ class _Reader:
             block, outputs = self._set_operation(node, above, ctes, depth)
         elif isinstance(node, exp.Select):
             block, outputs = self._select(node, above, ctes, depth)
-        elif isinstance(node, exp.Subquery | exp.Paren) and isinstance(node.this, exp.Expression):
+        elif isinstance(node, exp.Subquery | exp.Paren) and isinstance(node.this, exp.Expr):
             return self.query(node.this, above, ctes, depth + 1)
         else:
             return Block(), []
         self.demands.blocks.append(block)
         return block, outputs
 
-    def _limits(self, node: exp.Expression) -> None:
+    def _limits(self, node: exp.Expr) -> None:
         for key in ("limit", "offset"):
             clause = node.args.get(key)
             number = literal(clause.args.get("expression") or clause.args.get("count")) if clause is not None else None
@@ -125,7 +128,7 @@ class _Reader:
                 self.demands.counts.append(number)
 
     def _set_operation(
-        self, node: exp.SetOperation, above: Scope | None, ctes: Mapping[str, exp.Expression], depth: int
+        self, node: exp.SetOperation, above: Scope | None, ctes: Mapping[str, exp.Expr], depth: int
     ) -> tuple[Block, Outputs]:
         left, left_outputs = self.query(node.this, above, ctes, depth + 1)
         right, right_outputs = self.query(node.expression, above, ctes, depth + 1)
@@ -137,7 +140,7 @@ class _Reader:
         return Block(parts=(left, right), condition=All(tuple(links))), left_outputs
 
     def _select(
-        self, node: exp.Select, above: Scope | None, ctes: Mapping[str, exp.Expression], depth: int
+        self, node: exp.Select, above: Scope | None, ctes: Mapping[str, exp.Expr], depth: int
     ) -> tuple[Block, Outputs]:
         scope = Scope(above)
         instances: list[int] = []
@@ -158,11 +161,11 @@ class _Reader:
         self._harvest(node, scope, ctes, depth)
         return Block(tuple(instances), tuple(parts), All(tuple(conditions)), groups, counts), outputs
 
-    def _source(
+    def _source(  # noqa: PLR0917 - the state of the walk, always in this order
         self,
-        source: exp.Expression,
+        source: exp.Expr,
         scope: Scope,
-        ctes: Mapping[str, exp.Expression],
+        ctes: Mapping[str, exp.Expr],
         depth: int,
         instances: list[int],
         parts: list[Block],
@@ -182,15 +185,15 @@ class _Reader:
                 self._source(join.this, scope, ctes, depth, instances, parts)
         elif isinstance(source, exp.Subquery | exp.Paren) and isinstance(source.this, exp.Table):
             self._source(source.this, scope, ctes, depth, instances, parts)
-        elif isinstance(source, exp.Subquery | exp.Lateral) and isinstance(source.this, exp.Expression):
+        elif isinstance(source, exp.Subquery | exp.Lateral) and isinstance(source.this, exp.Expr):
             self._derived(source.this, alias, scope, ctes, depth, parts)
 
-    def _derived(
+    def _derived(  # noqa: PLR0917 - the state of the walk, always in this order
         self,
-        query: exp.Expression,
+        query: exp.Expr,
         alias: str,
         scope: Scope,
-        ctes: Mapping[str, exp.Expression],
+        ctes: Mapping[str, exp.Expr],
         depth: int,
         parts: list[Block],
     ) -> None:
@@ -202,9 +205,7 @@ class _Reader:
             for index, (name, output) in reversed(list(enumerate(outputs)))
         }
 
-    def _join(
-        self, join: exp.Join, scope: Scope, ctes: Mapping[str, exp.Expression], depth: int
-    ) -> list[Condition]:
+    def _join(self, join: exp.Join, scope: Scope, ctes: Mapping[str, exp.Expr], depth: int) -> list[Condition]:
         on = join.args.get("on")
         if on is not None:
             return [self.condition(on, scope, ctes, depth)]
@@ -215,21 +216,21 @@ class _Reader:
         found: list[Condition] = []
         for name in names:
             spots = [spot for alias in scope.tables if (spot := self._of_table(scope, alias, name)) is not None]
-            for one, other in zip(spots, spots[1:], strict=False):
+            for one, other in itertools.pairwise(spots):
                 self.demands.alike.append((one.place, other.place))
                 found.append(Relate(one, "=", other))
         return found
 
     def _grouping(
-        self, node: exp.Select, scope: Scope, ctes: Mapping[str, exp.Expression], depth: int
+        self, node: exp.Select, scope: Scope, ctes: Mapping[str, exp.Expr], depth: int
     ) -> tuple[tuple[Spot, ...], tuple[int, ...]]:
         group = node.args.get("group")
         groups: list[Spot] = []
         for item in group.expressions if group is not None else ():
             position = literal(item)
-            if isinstance(position, int) and 0 < position <= len(node.expressions):
-                item = node.expressions[position - 1].unalias()
-            groups += self._spots(item, scope)
+            numbered = isinstance(position, int) and 0 < position <= len(node.expressions)
+            key = node.expressions[int(str(position)) - 1].unalias() if numbered else item
+            groups += self._spots(key, scope)
         having = node.args.get("having")
         counts: list[int] = []
         if having is not None:
@@ -254,7 +255,7 @@ class _Reader:
             outputs.append((item.alias_or_name, Output(spot, spots)))
         return outputs
 
-    def _star(self, node: exp.Expression, scope: Scope) -> Outputs:
+    def _star(self, node: exp.Expr, scope: Scope) -> Outputs:
         wanted = node.table.lower() if isinstance(node, exp.Column) else ""
         outputs: Outputs = []
         for alias, (instance, relation) in scope.tables.items():
@@ -286,13 +287,13 @@ class _Reader:
             scope = scope.above
         return None
 
-    def _spot(self, node: exp.Expression | None, scope: Scope) -> Spot | None:
+    def _spot(self, node: exp.Expr | None, scope: Scope) -> Spot | None:
         while isinstance(node, exp.Paren | exp.Collate):
             node = node.this
         found = self._lookup(node, scope) if isinstance(node, exp.Column) else None
         return found.spot if found is not None else None
 
-    def _spots(self, node: exp.Expression | None, scope: Scope) -> list[Spot]:
+    def _spots(self, node: exp.Expr | None, scope: Scope) -> list[Spot]:
         if node is None:
             return []
         spots: list[Spot] = []
@@ -302,7 +303,7 @@ class _Reader:
                 spots += found.spots if found is not None else ()
         return spots
 
-    def _value(self, node: exp.Expression | None, scope: Scope) -> Value:
+    def _value(self, node: exp.Expr | None, scope: Scope) -> Value:
         """The constant that a node is; a double-quoted name that names no column is a string."""
         while isinstance(node, exp.Paren):
             node = node.this
@@ -310,9 +311,7 @@ class _Reader:
             return node.name if node.this.quoted and self._lookup(node, scope) is None else None
         return literal(node)
 
-    def condition(
-        self, node: exp.Expression, scope: Scope, ctes: Mapping[str, exp.Expression], depth: int
-    ) -> Condition:
+    def condition(self, node: exp.Expr, scope: Scope, ctes: Mapping[str, exp.Expr], depth: int) -> Condition:
         """What a boolean expression asks of the rows."""
         if depth > MAX_DEPTH:
             return ALWAYS
@@ -348,9 +347,7 @@ class _Reader:
                 return Compare(spot, "=", 1) if spot is not None else ALWAYS
         return ALWAYS
 
-    def _membership(
-        self, node: exp.In, scope: Scope, ctes: Mapping[str, exp.Expression], depth: int
-    ) -> Condition:
+    def _membership(self, node: exp.In, scope: Scope, ctes: Mapping[str, exp.Expr], depth: int) -> Condition:
         query = node.args.get("query")
         if query is None:
             return Either(
@@ -366,7 +363,7 @@ class _Reader:
                 links.append((spot, output.spot))
         return Within(block, tuple(links))
 
-    def _pattern(self, node: exp.Expression, scope: Scope) -> Condition:
+    def _pattern(self, node: exp.Expr, scope: Scope) -> Condition:
         spots = self._spots(node.this, scope)
         pattern = self._value(node.args.get("expression"), scope)
         if not spots or not isinstance(pattern, str):
@@ -376,13 +373,13 @@ class _Reader:
             self.demands.examples.setdefault(spot.place, []).extend((*good, *bad))
         return Among(spots[0], good, bad)
 
-    def _comparison(
+    def _comparison(  # noqa: PLR0917 - the state of the walk, always in this order
         self,
-        left: exp.Expression,
+        left: exp.Expr,
         operator: Operator,
-        right: exp.Expression,
+        right: exp.Expr,
         scope: Scope,
-        ctes: Mapping[str, exp.Expression],
+        ctes: Mapping[str, exp.Expr],
         depth: int,
     ) -> Condition:
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple):
@@ -412,7 +409,7 @@ class _Reader:
                 return Among(spots[0], made)
         return ALWAYS
 
-    def _harvest(self, node: exp.Select, scope: Scope, ctes: Mapping[str, exp.Expression], depth: int) -> None:
+    def _harvest(self, node: exp.Select, scope: Scope, ctes: Mapping[str, exp.Expr], depth: int) -> None:
         """Collect constants and column pairs from every expression of a SELECT, its subqueries left to themselves."""
         clauses = [*node.expressions, *(node.args.get(key) for key in ("where", "having", "group", "order", "qualify"))]
         clauses += [join.args.get("on") for join in node.args.get("joins") or ()]
@@ -424,7 +421,7 @@ class _Reader:
                 if isinstance(item, exp.Query) and id(item) not in self.read:
                     self.query(item, scope, ctes, depth + 1)
 
-    def _note(self, item: exp.Expression, scope: Scope) -> None:
+    def _note(self, item: exp.Expr, scope: Scope) -> None:
         if type(item) in _OPERATORS or isinstance(item, exp.In | exp.Between):
             self._note_comparison(item, scope)
         elif isinstance(item, exp.Case) and item.this is not None:
@@ -440,9 +437,7 @@ class _Reader:
             self.demands.numeric.update(spot.place for spot in self._spots(item, scope))
         if isinstance(item, _DATE_USES) or (isinstance(item, exp.Anonymous) and item.name.upper() in _DATE_NAMES):
             self.demands.dated.update(spot.place for spot in self._spots(item, scope))
-            self.demands.steps += [
-                number for part in item.find_all(exp.Literal) if (number := _days(part)) is not None
-            ]
+            self.demands.steps += [number for part in item.find_all(exp.Literal) if (number := _days(part)) is not None]
         if isinstance(item, exp.Length):
             for spot in self._spots(item, scope):
                 size = next((literal(x) for x in item.parent.find_all(exp.Literal)), None) if item.parent else None
@@ -453,7 +448,7 @@ class _Reader:
             for spot in spots:
                 self.demands.examples.setdefault(spot.place, []).extend(t for t in texts if "%" not in t)
 
-    def _note_comparison(self, item: exp.Expression, scope: Scope) -> None:
+    def _note_comparison(self, item: exp.Expr, scope: Scope) -> None:
         sides = [part for part in _operands(item) if part is not None]
         by_side = [self._spots(side, scope) for side in sides]
         constants = [self._value(side, scope) for side in sides]
@@ -474,18 +469,18 @@ class _Reader:
             self.demands.texts += [value for value in values if isinstance(value, str)]
 
 
-def _ctes(node: exp.Expression) -> dict[str, exp.Expression]:
+def _ctes(node: exp.Expr) -> dict[str, exp.Expr]:
     with_ = node.args.get("with_") or node.args.get("with")
     return {cte.alias.lower(): cte.this for cte in with_.expressions} if with_ is not None else {}
 
 
-def _alias_columns(query: exp.Expression) -> list[str]:
+def _alias_columns(query: exp.Expr) -> list[str]:
     holder = query.parent
     alias = holder.args.get("alias") if holder is not None else None
     return [column.name for column in alias.args.get("columns") or ()] if isinstance(alias, exp.TableAlias) else []
 
 
-def _operands(item: exp.Expression) -> list[exp.Expression | None]:
+def _operands(item: exp.Expr) -> list[exp.Expr | None]:
     if isinstance(item, exp.Between):
         return [item.this, item.args.get("low"), item.args.get("high")]
     if isinstance(item, exp.In):
@@ -493,7 +488,7 @@ def _operands(item: exp.Expression) -> list[exp.Expression | None]:
     return [item.this, item.args.get("expression")]
 
 
-def _shallow(node: exp.Expression) -> Iterator[exp.Expression]:
+def _shallow(node: exp.Expr) -> Iterator[exp.Expr]:
     """The nodes of an expression, not those inside its subqueries; a subquery itself is given as one node."""
     pending = [node]
     while pending:

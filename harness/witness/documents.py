@@ -14,7 +14,7 @@ from pydantic import JsonValue, TypeAdapter
 
 from canon.errors import ReadError
 from canon.mongo import read_mongo
-from canon.mongo.fields import Field
+from canon.mongo.fields import Field, field_of
 from canon.mongo.pipelines import Plan, plan_of
 from canon.mongo.values import text
 from canon.mongo.witnesses import run
@@ -73,8 +73,7 @@ def planned(query: str, fields: Fields | None, now: datetime | None) -> Plan:
     Raises:
         ReadError: it cannot be read.
     """
-    typed = {path: Field(type=kind) if isinstance(kind, str) else kind for path, kind in (fields or {}).items()}
-    return plan_of(read_mongo(query, now=now), typed)
+    return plan_of(read_mongo(query, now=now), {path: field_of(kind) for path, kind in (fields or {}).items()})
 
 
 def results(plan: Plan, documents: list[Document]) -> list[str] | None:
@@ -269,7 +268,7 @@ def _witness(plans: tuple[Plan, Plan], documents: list[Document]) -> DocumentWit
 
 def _json(document: object) -> JsonValue:
     text_ = json_util.dumps(document, json_options=json_util.RELAXED_JSON_OPTIONS)
-    return TypeAdapter(JsonValue).validate_python(json.loads(text_))  # type: ignore[no-any-return]
+    return TypeAdapter(JsonValue).validate_python(json.loads(text_))
 
 
 def mutants_of(query: str) -> Iterator[tuple[DifferenceKind, str, str]]:
@@ -288,7 +287,9 @@ def mutants_of(query: str) -> Iterator[tuple[DifferenceKind, str, str]]:
 _DROP = object()
 
 
-def _edits(node: object, path: tuple[str | int, ...]) -> Iterator[tuple[DifferenceKind, str, tuple[str | int, ...], object]]:
+def _edits(
+    node: object, path: tuple[str | int, ...]
+) -> Iterator[tuple[DifferenceKind, str, tuple[str | int, ...], object]]:
     if isinstance(node, list):
         for index, item in enumerate(node):
             if len(node) > 1 and isinstance(item, str | int | float | dict):
@@ -313,9 +314,9 @@ def _edits(node: object, path: tuple[str | int, ...]) -> Iterator[tuple[Differen
             yield "wrong_value", f"{key} {json.dumps(value)} became the reverse", here, not value
         elif isinstance(value, int | float) and not key.startswith("$date"):
             yield "wrong_value", f"{key} {value} became {value + 1}", here, value + 1
-        if path and path[-1] != "sort" and not key.startswith("$") and key not in ("filter", "sort", "field", "order"):
-            yield "missing_predicate", f"{key} dropped", here, _DROP
-        elif not path and not key.startswith("$") and "filter" not in node and len(node) > 1:
+        named = not key.startswith("$") and key not in ("filter", "sort", "field", "order")
+        within = bool(path) and path[-1] != "sort"
+        if named and (within or (not path and "filter" not in node and len(node) > 1)):
             yield "missing_predicate", f"{key} dropped", here, _DROP
         yield from _edits(value, here)
 

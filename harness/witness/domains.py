@@ -1,4 +1,4 @@
-"""The values that are worth trying in each column: the constants of both queries, their neighbours, a few plain ones."""
+"""The values that are worth trying in each column: constants of the queries, their neighbours, a few plain ones."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -52,6 +52,7 @@ def domains_of(
     demands: Demands,
     layout: Layout,
     tables: Iterable[Relation],
+    *,
     allowed: Callable[[Relation, int, Value], bool],
     fixture: Mapping[Place, tuple[Value, ...]],
     declared: Mapping[Place, list[Value]],
@@ -103,7 +104,7 @@ def kind_of(column: Column, place: Place, demands: Demands) -> str:
             return "date text"
         if any(isinstance(value, str) for value in literals) or demands.examples.get(place):
             return "text"
-        return "integer" if place in demands.numeric or literals or not literals else "text"
+        return "integer"
     if column.type == "text":
         if place in demands.dated:
             return "date text"
@@ -124,7 +125,11 @@ def telling_values(content: list[Value]) -> tuple[Value, ...]:
     texts = sorted(value for value in held if isinstance(value, str))
     if texts and (day := _as_date(texts[-1])) is not None:
         return (*texts[-1:], *_near_dates(texts[-1], day, "timestamp")[:3], *texts[:1], *texts[1:3])
-    return (*texts[-1:], *(f"{text}z" for text in texts[-1:]), *(value for value in held[:5] if value not in texts[-1:]))
+    return (
+        *texts[-1:],
+        *(f"{text}z" for text in texts[-1:]),
+        *(value for value in held[:5] if value not in texts[-1:]),
+    )
 
 
 def _classes(demands: Demands, layout: Layout, tables: Iterable[Relation]) -> dict[Place, Place]:
@@ -237,7 +242,8 @@ def fitting(value: Value, kind: str, column: Column) -> list[Value]:
         scale = _scale(column.declared)
         return [float(number) if scale is None else round(float(number), scale)]
     if kind == "boolean":
-        return [int(value)] if value in {0, 1} else {"t": [1], "f": [0]}.get(str(value).lower()[:1], [])
+        said: dict[str, list[Value]] = {"t": [1], "f": [0]}
+        return [int(value == 1)] if value in {0, 1} else said.get(str(value).lower()[:1], [])
     if kind == "date":
         return [found] if (found := _as_date(value)) is not None else []
     if kind in {"timestamp", "timestamptz"}:
@@ -252,7 +258,9 @@ def fitting(value: Value, kind: str, column: Column) -> list[Value]:
         room = _room(column.declared)
         return [text] if room is None or len(text) <= room else []
     if kind in {"json", "uuid", "time"}:
-        return [value] if value in _PLAIN[kind] or (kind == "time" and re.fullmatch(r"\d\d:\d\d:\d\d", str(value))) else []
+        return (
+            [value] if value in _PLAIN[kind] or (kind == "time" and re.fullmatch(r"\d\d:\d\d:\d\d", str(value))) else []
+        )
     return []
 
 

@@ -64,7 +64,9 @@ class Drawing:
 
     def _victim(self, members: tuple[Condition, ...]) -> int:
         wanted = [i for i, member in enumerate(members) if self.focus and self._in_focus(member)]
-        return self.random.choice(wanted) if wanted and self.random.random() < 0.7 else self.random.randrange(len(members))
+        return (
+            self.random.choice(wanted) if wanted and self.random.random() < 0.7 else self.random.randrange(len(members))
+        )
 
     def _in_focus(self, condition: Condition) -> bool:
         match condition:

@@ -56,7 +56,9 @@ class DuckEngine:
         try:
             import duckdb
         except ImportError:
-            raise MissingExtraError("duckdb", "duckdb", "running PostgreSQL and DuckDB queries in this process") from None
+            raise MissingExtraError(
+                "duckdb", "duckdb", "running PostgreSQL and DuckDB queries in this process"
+            ) from None
         self.errors: type[Exception] = duckdb.Error
         self.deadline = deadline
         self.random = Random(0)  # noqa: S311 - breaks ties, keeps no secret
@@ -158,4 +160,3 @@ def _literal(value: Value) -> str:
         case bytes():
             return "'" + "".join(f"\\x{byte:02X}" for byte in value) + "'::BLOB"
     return "'" + str(value).replace("'", "''") + "'"
-

@@ -19,9 +19,9 @@ def _moment(value: object) -> datetime | None:
     found = _MOMENT.match(str(value))
     if found is None:
         return None
-    year, month, day, *clock = (int(part or 0) for part in found.groups())
+    year, month, day, hour, minute, second = (int(part or 0) for part in found.groups())
     try:
-        return datetime(year, month, day, *clock)  # noqa: DTZ001 - a calendar date and wall time, no instant
+        return datetime(year, month, day, hour, minute, second)  # noqa: DTZ001 - a calendar date and wall time, no instant
     except ValueError:
         return None
 
@@ -152,7 +152,7 @@ def rounded(value: Cell, digits: Cell = 0) -> Cell:
 
 def truncated(value: Cell, digits: Cell = 0) -> Cell:
     """TRUNCATE: cut towards zero."""
-    scale = 10 ** max(-12, min(12, int(number_of(digits))))
+    scale: float = 10.0 ** max(-12, min(12, int(number_of(digits))))
     return math.trunc(number_of(value) * scale) / scale
 
 
@@ -196,16 +196,20 @@ def padded(text: Cell, length: Cell, fill: Cell, side: Cell) -> Cell:
     if not 0 <= size <= MAX_TEXT:
         return None
     missing = (str(fill) * size)[: max(0, size - len(written))]
-    return (missing + written if side == "left" else written + missing)[:size] if side == "right" or missing else written[:size]
+    return (
+        (missing + written if side == "left" else written + missing)[:size]
+        if side == "right" or missing
+        else written[:size]
+    )
 
 
 def power(base: Cell, exponent: Cell) -> Cell:
     """POWER; NULL where there is no real result."""
     try:
-        found = float(number_of(base)) ** float(number_of(exponent))
+        found: float | complex = float(number_of(base)) ** float(number_of(exponent))
     except (OverflowError, ZeroDivisionError):
         return None
-    return None if isinstance(found, complex) else found
+    return None if isinstance(found, complex) else float(found)
 
 
 def root(value: Cell) -> Cell:

@@ -28,7 +28,7 @@ def length_words(length: Value) -> list[Value]:
     return ["w" * size for size in (length, length + 1, max(0, length - 1))]
 
 
-def holding(side: exp.Expression, operator: Operator, value: Value) -> tuple[Value, ...]:
+def holding(side: exp.Expr, operator: Operator, value: Value) -> tuple[Value, ...]:
     """Values for the one column in `side` so that `side operator value` holds; empty where that is not known."""
     wanted = _beyond(operator, value)
     found = [made for target in wanted for made in _inverse(side, target)]
@@ -47,7 +47,7 @@ def _beyond(operator: Operator, value: Value) -> list[Value]:
     return [step]
 
 
-def _inverse(side: exp.Expression, target: Value) -> list[Value]:
+def _inverse(side: exp.Expr, target: Value) -> list[Value]:
     match side:
         case exp.Column():
             return [target]
@@ -66,7 +66,7 @@ def _inverse(side: exp.Expression, target: Value) -> list[Value]:
         case exp.Left():
             return _spread(side.this, _by_slice(1, target))
         case exp.Right():
-            return _spread(side.this, [target, f"x{target}"])
+            return _spread(side.this, [target, f"x{target!s}"])
         case exp.Upper() | exp.Lower() | exp.Trim():
             text = str(target)
             return _spread(side.this, [text, text.swapcase()])
@@ -84,7 +84,7 @@ def _inverse(side: exp.Expression, target: Value) -> list[Value]:
     return []
 
 
-def _spread(inner: exp.Expression, targets: list[Value]) -> list[Value]:
+def _spread(inner: exp.Expr, targets: list[Value]) -> list[Value]:
     return [value for target in targets for value in _inverse(inner, target)]
 
 
@@ -96,7 +96,7 @@ def _by_format(pattern: object, target: Value) -> list[Value]:
     if not isinstance(pattern, exp.Literal):
         return []
     try:
-        moment = datetime.strptime(f"2012 {target}", f"%Y {pattern.this}")  # noqa: DTZ007 - a calendar date, no instant
+        moment = datetime.strptime(f"2012 {target!s}", f"%Y {pattern.this}")  # noqa: DTZ007 - a calendar date, no instant
     except (ValueError, re.error):
         try:
             moment = datetime.strptime(str(target), str(pattern.this))  # noqa: DTZ007 - as above
@@ -120,7 +120,8 @@ def _by_part(part: str, target: Value) -> list[Value]:
 
 
 def _by_slice(start: int, target: Value) -> list[Value]:
-    text = "0" * (min(start, MAX_TEXT) - 1) + str(target)
+    written = target.decode("utf-8", "replace") if isinstance(target, bytes) else str(target)
+    text = "0" * (min(start, MAX_TEXT) - 1) + written
     dated = {4: f"{text}-06-15", 7: f"{text}-15"}.get(len(text))
     shaped = re.fullmatch(r"\d{4}(-\d{2})?", text) is not None
     return [text, f"{text}x", *([dated] if shaped and dated else [])]

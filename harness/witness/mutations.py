@@ -10,11 +10,11 @@ from canon.schema import Column, Schema
 from canon.schema import Table as SchemaTable
 from canon.verdict import DifferenceKind
 
-Rule = Callable[[exp.Expression, Schema], Iterator[tuple[DifferenceKind, str, exp.Expression]]]
+Rule = Callable[[exp.Expr, Schema], Iterator[tuple[DifferenceKind, str, exp.Expr]]]
 
 MAX_MUTANTS = 60
 LARGEST_LIMIT = 20
-_BOUNDARIES: dict[type[exp.Expression], tuple[type[exp.Expression], ...]] = {
+_BOUNDARIES: dict[type[exp.Expr], tuple[type[exp.Expr], ...]] = {
     exp.GT: (exp.GTE, exp.LT),
     exp.GTE: (exp.GT, exp.LTE),
     exp.LT: (exp.LTE, exp.GT),
@@ -22,7 +22,7 @@ _BOUNDARIES: dict[type[exp.Expression], tuple[type[exp.Expression], ...]] = {
     exp.EQ: (exp.NEQ,),
     exp.NEQ: (exp.EQ,),
 }
-_AGGREGATES: dict[type[exp.Expression], type[exp.Expression]] = {
+_AGGREGATES: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.Sum: exp.Avg,
     exp.Avg: exp.Sum,
     exp.Min: exp.Max,
@@ -50,7 +50,7 @@ class Mutant:
     text: str
 
 
-def mutants_of(tree: exp.Expression, dialect: str, schema: Schema) -> list[Mutant]:
+def mutants_of(tree: exp.Expr, dialect: str, schema: Schema) -> list[Mutant]:
     """Every mutant of a query, each text once, at most `MAX_MUTANTS`, the kinds taking turns.
 
     Args:
@@ -68,17 +68,15 @@ def mutants_of(tree: exp.Expression, dialect: str, schema: Schema) -> list[Mutan
     return list(found.values())[:MAX_MUTANTS]
 
 
-def _each(rule: Rule, tree: exp.Expression, dialect: str, schema: Schema) -> Iterator[Mutant]:
+def _each(rule: Rule, tree: exp.Expr, dialect: str, schema: Schema) -> Iterator[Mutant]:
     for kind, change, mutated in rule(tree, schema):
         yield Mutant(kind, change, mutated.sql(dialect=dialect))
 
 
-def _changed(tree: exp.Expression, node: exp.Expression, made: exp.Expression | None) -> exp.Expression:
+def _changed(tree: exp.Expr, node: exp.Expr, made: exp.Expr | None) -> exp.Expr:
     """A copy of the tree in which `node` is replaced, or taken out where `made` is `None`."""
-    path: list[int] = []
     order = list(tree.walk())
     place = next(index for index, item in enumerate(order) if item is node)
-    path.append(place)
     copy = tree.copy()
     twin = next(item for index, item in enumerate(copy.walk()) if index == place)
     if made is None:
@@ -90,7 +88,7 @@ def _changed(tree: exp.Expression, node: exp.Expression, made: exp.Expression | 
     return copy
 
 
-def _predicates(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _predicates(tree: exp.Expr, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Drop a condition: a conjunct, a disjunct, or the whole clause."""
     for clause in tree.find_all(exp.Where, exp.Having):
         kind: DifferenceKind = "having" if isinstance(clause, exp.Having) else "missing_predicate"
@@ -106,22 +104,26 @@ def _predicates(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKin
             yield "wrong_value", f"{item.expressions[-1].sql()} left out of the list", _changed(tree, item, fewer)
 
 
-def _structure(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _structure(tree: exp.Expr, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Swap AND and OR; drop a NOT."""
     for node in tree.find_all(exp.And, exp.Or):
         other = exp.Or if isinstance(node, exp.And) else exp.And
-        made = exp.Paren(this=other(this=node.left.copy(), expression=node.right.copy()))
-        yield "boolean_structure", f"{type(node).__name__.upper()} became {other.__name__.upper()}", _changed(tree, node, made)
-    for node in tree.find_all(exp.Not):
-        yield "wrong_operator", "NOT dropped", _changed(tree, node, node.this)
-    for node in tree.find_all(exp.Like, exp.Is):
-        if node.args.get("negate"):
-            made = node.copy()
-            made.set("negate", None)
-            yield "wrong_operator", "NOT dropped", _changed(tree, node, made)
+        swapped = exp.Paren(this=other(this=node.left.copy(), expression=node.right.copy()))
+        yield (
+            "boolean_structure",
+            f"{type(node).__name__.upper()} became {other.__name__.upper()}",
+            _changed(tree, node, swapped),
+        )
+    for negation in tree.find_all(exp.Not):
+        yield "wrong_operator", "NOT dropped", _changed(tree, negation, negation.this)
+    for test in tree.find_all(exp.Like, exp.Is):
+        if test.args.get("negate"):
+            plain = test.copy()
+            plain.set("negate", None)
+            yield "wrong_operator", "NOT dropped", _changed(tree, test, plain)
 
 
-def _boundaries(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _boundaries(tree: exp.Expr, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Take an edge in or out, or compare the other way."""
     for node in tree.find_all(*_BOUNDARIES):
         if node.find_ancestor(exp.Join) is not None and isinstance(node.this, exp.Column):
@@ -129,17 +131,22 @@ def _boundaries(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKin
         for number, other in enumerate(_BOUNDARIES[type(node)]):
             made = other(this=node.this.copy(), expression=node.expression.copy())
             inclusive = number == 0 and not isinstance(node, exp.EQ | exp.NEQ)
-            yield "bound_inclusivity" if inclusive else "wrong_operator", f"{node.sql()} became {made.sql()}", _changed(tree, node, made)
+            yield (
+                "bound_inclusivity" if inclusive else "wrong_operator",
+                f"{node.sql()} became {made.sql()}",
+                _changed(tree, node, made),
+            )
     for node in tree.find_all(exp.Between):
         low, high = node.args["low"], node.args["high"]
         for below, above in ((exp.GT, exp.LTE), (exp.GTE, exp.LT)):
             made = exp.and_(
-                below(this=node.this.copy(), expression=low.copy()), above(this=node.this.copy(), expression=high.copy())
+                below(this=node.this.copy(), expression=low.copy()),
+                above(this=node.this.copy(), expression=high.copy()),
             )
             yield "bound_inclusivity", f"{node.sql()} became {made.sql()}", _changed(tree, node, exp.Paren(this=made))
 
 
-def _values(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _values(tree: exp.Expr, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Miss a number by one, a date by a day."""
     for literal in tree.find_all(exp.Literal):
         if literal.find_ancestor(exp.Limit, exp.Offset, exp.Order, exp.Group, exp.Interval) is not None:
@@ -157,7 +164,7 @@ def _values(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, s
             yield "date_resolution", f"{interval.sql()} became {made.sql()}", _changed(tree, interval, made)
 
 
-def _moved(literal: exp.Literal) -> tuple[exp.Expression | None, DifferenceKind]:
+def _moved(literal: exp.Literal) -> tuple[exp.Expr | None, DifferenceKind]:
     text = str(literal.this)
     if not literal.is_string:
         return (exp.Literal.number(int(text) + 1) if text.isdigit() else None), "wrong_value"
@@ -169,7 +176,7 @@ def _moved(literal: exp.Literal) -> tuple[exp.Expression | None, DifferenceKind]
     return exp.Literal.string(text.replace(text[:10], later.isoformat()[:10])), "date_resolution"
 
 
-def _joins(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _joins(tree: exp.Expr, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Take an inner join for an outer one, and the reverse; drop DISTINCT or add it; swap set operations."""
     for join in tree.find_all(exp.Join):
         if join.args.get("on") is None and not join.args.get("using"):
@@ -180,13 +187,13 @@ def _joins(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, st
         made.set("kind", None)
         yield "join_kind", "outer join became inner" if outer else "inner join became left", _changed(tree, join, made)
     for select in tree.find_all(exp.Select):
-        made = select.copy()
+        other_select = select.copy()
         if select.args.get("distinct"):
-            made.set("distinct", None)
-            yield "distinct", "DISTINCT dropped", _changed(tree, select, made)
+            other_select.set("distinct", None)
+            yield "distinct", "DISTINCT dropped", _changed(tree, select, other_select)
         elif not select.args.get("group") and select.find_ancestor(exp.In, exp.Exists) is None:
-            made.set("distinct", exp.Distinct())
-            yield "distinct", "DISTINCT added", _changed(tree, select, made)
+            other_select.set("distinct", exp.Distinct())
+            yield "distinct", "DISTINCT added", _changed(tree, select, other_select)
     for node in tree.find_all(exp.SetOperation):
         if isinstance(node, exp.Union):
             made_set = node.copy()
@@ -194,10 +201,14 @@ def _joins(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, st
             yield "set_operation", "UNION ALL for UNION, or the reverse", _changed(tree, node, made_set)
         other = _SETS[type(node)]
         swapped = other(this=node.this.copy(), expression=node.expression.copy(), distinct=True)
-        yield "set_operation", f"{type(node).__name__.upper()} became {other.__name__.upper()}", _changed(tree, node, swapped)
+        yield (
+            "set_operation",
+            f"{type(node).__name__.upper()} became {other.__name__.upper()}",
+            _changed(tree, node, swapped),
+        )
 
 
-def _aggregates(tree: exp.Expression, schema: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _aggregates(tree: exp.Expr, schema: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Take one aggregate for another; count a column instead of rows; lose DISTINCT inside."""
     for node in tree.find_all(*_AGGREGATES):
         made = _AGGREGATES[type(node)](this=node.this.copy())
@@ -219,7 +230,7 @@ def _aggregates(tree: exp.Expression, schema: Schema) -> Iterator[tuple[Differen
             yield "grouping", f"{group.expressions[-1].sql()} left out of GROUP BY", _changed(tree, group, fewer)
 
 
-def _order(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _order(tree: exp.Expr, _: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Sort the other way, by one key less; return one row more, or all of them; skip one less."""
     order = tree.args.get("order")
     for item in order.expressions if order is not None else ():
@@ -240,12 +251,12 @@ def _order(tree: exp.Expression, _: Schema) -> Iterator[tuple[DifferenceKind, st
             yield named, f"{clause.sql().strip()} dropped", _changed(tree, clause, None)
 
 
-def _counts(node: exp.Expression) -> bool:
-    """Whether a number of rows is one that somebody asked for; a page of fifty is reached by no fixture one can read."""
+def _counts(node: exp.Expr) -> bool:
+    """Whether a number of rows is one that somebody asked for; a page of fifty is none."""
     return isinstance(node, exp.Literal) and str(node.this).isdigit() and int(node.this) <= LARGEST_LIMIT
 
 
-def _fields(tree: exp.Expression, schema: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _fields(tree: exp.Expr, schema: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Take a column for another of the same table and type."""
     tables = {table.name.lower(): table for table in schema.tables}
     for column in tree.find_all(exp.Column):
@@ -265,7 +276,7 @@ def _fields(tree: exp.Expression, schema: Schema) -> Iterator[tuple[DifferenceKi
             yield kind, f"{column.sql()} became {made.sql()}", _changed(tree, column, made)
 
 
-def _additions(tree: exp.Expression, schema: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expression]]:
+def _additions(tree: exp.Expr, schema: Schema) -> Iterator[tuple[DifferenceKind, str, exp.Expr]]:
     """Add a condition that nobody asked for: a column that may be NULL is not, a state is a certain one."""
     if not isinstance(tree, exp.Select):
         return
@@ -275,7 +286,7 @@ def _additions(tree: exp.Expression, schema: Schema) -> Iterator[tuple[Differenc
         prefix = source.alias_or_name
         for column in tables[source.name.lower()].columns:
             if column.values:
-                condition: exp.Expression = exp.EQ(
+                condition: exp.Expr = exp.EQ(
                     this=exp.column(column.name, table=prefix), expression=exp.Literal.string(column.values[0])
                 )
             elif not column.not_null:
@@ -302,7 +313,7 @@ def _owner(column: exp.Column, tables: dict[str, SchemaTable]) -> SchemaTable | 
     return None
 
 
-def _nullable(node: exp.Expression, schema: Schema) -> list[Column]:
+def _nullable(node: exp.Expr, schema: Schema) -> list[Column]:
     tables = {table.name.lower(): table for table in schema.tables}
     select = node.find_ancestor(exp.Select)
     sources = [s for s in select.find_all(exp.Table) if s.find_ancestor(exp.Select) is select] if select else []
@@ -311,4 +322,14 @@ def _nullable(node: exp.Expression, schema: Schema) -> list[Column]:
     return [column for column in tables[sources[0].name.lower()].columns if not column.not_null]
 
 
-RULES: tuple[Rule, ...] = (_predicates, _boundaries, _structure, _values, _joins, _aggregates, _order, _fields, _additions)
+RULES: tuple[Rule, ...] = (
+    _predicates,
+    _boundaries,
+    _structure,
+    _values,
+    _joins,
+    _aggregates,
+    _order,
+    _fields,
+    _additions,
+)

@@ -10,7 +10,7 @@ from harness.witness.database import Layout
 
 _DATE = re.compile(r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?P<rest>([ T].*)?)")
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
-_PARTS: dict[type[exp.Expression], str] = {
+_PARTS: dict[type[exp.Expr], str] = {
     exp.Year: "YEAR",
     exp.Month: "MONTH",
     exp.Day: "DAY",
@@ -40,9 +40,9 @@ class Unfaithful(Exception):
     """The query says what SQLite cannot say with the same meaning; the text names it."""
 
 
-def call(name: str, *arguments: exp.Expression | str | int) -> exp.Anonymous:
+def call(name: str, *arguments: exp.Expr | str | int) -> exp.Anonymous:
     """A call of one of our functions."""
-    built: list[exp.Expression] = []
+    built: list[exp.Expr] = []
     for argument in arguments:
         if isinstance(argument, str):
             built.append(exp.Literal.string(argument))
@@ -51,7 +51,7 @@ def call(name: str, *arguments: exp.Expression | str | int) -> exp.Anonymous:
     return exp.Anonymous(this=name, expressions=built)
 
 
-def to_sqlite(tree: exp.Expression, layout: Layout) -> exp.Expression:
+def to_sqlite(tree: exp.Expr, layout: Layout) -> exp.Expr:
     """Rewrite a MySQL query for SQLite.
 
     Raises:
@@ -74,7 +74,7 @@ def to_sqlite(tree: exp.Expression, layout: Layout) -> exp.Expression:
     return tree
 
 
-def rewritten(tree: exp.Expression, rule: Callable[[exp.Expression], exp.Expression]) -> exp.Expression:
+def rewritten(tree: exp.Expr, rule: Callable[[exp.Expr], exp.Expr]) -> exp.Expr:
     """Apply a rule to every node, the inner ones first."""
     for node in reversed(list(tree.bfs())):
         made = rule(node)
@@ -85,7 +85,7 @@ def rewritten(tree: exp.Expression, rule: Callable[[exp.Expression], exp.Express
     return tree
 
 
-def _written_dates(tree: exp.Expression) -> exp.Expression:
+def _written_dates(tree: exp.Expr) -> exp.Expr:
     """Write every date constant as MySQL stores it (`2019-1-5` = `2019-01-05`)."""
     for literal in list(tree.find_all(exp.Literal)):
         found = _DATE.fullmatch(str(literal.this)) if literal.is_string else None
@@ -95,7 +95,7 @@ def _written_dates(tree: exp.Expression) -> exp.Expression:
     return tree
 
 
-def _dates(node: exp.Expression) -> exp.Expression:
+def _dates(node: exp.Expr) -> exp.Expr:
     kind = type(node)
     if kind in _PARTS:
         return call("RUNG_PART", _PARTS[kind], _bare(node.this))
@@ -118,7 +118,11 @@ def _dates(node: exp.Expression) -> exp.Expression:
             return call("RUNG_LASTDAY", _bare(node.this))
         case exp.TsOrDsToDate() | exp.Date():
             return call("RUNG_DATE", node.this)
-        case exp.Cast() if node.to.this in {exp.DataType.Type.DATE, exp.DataType.Type.TIMESTAMP, exp.DataType.Type.DATETIME}:
+        case exp.Cast() if node.to.this in {
+            exp.DataType.Type.DATE,
+            exp.DataType.Type.TIMESTAMP,
+            exp.DataType.Type.DATETIME,
+        }:
             return call("RUNG_DATE", node.this) if node.to.this == exp.DataType.Type.DATE else node.this
         case exp.Dayname():
             return call("RUNG_FORMATTED", _bare(node.this), "%A")
@@ -132,22 +136,22 @@ def _dates(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _bare(node: exp.Expression) -> exp.Expression:
+def _bare(node: exp.Expr) -> exp.Expr:
     """The argument of a date function without the conversion that the parser put around it."""
     while isinstance(node, exp.TsOrDsToDate | exp.TsOrDsToTimestamp):
         node = node.this
     return node
 
 
-def _moved(value: exp.Expression, amount: exp.Expression, unit: exp.Expression | None, back: bool) -> exp.Expression:
+def _moved(value: exp.Expr, amount: exp.Expr, unit: exp.Expr | None, back: bool) -> exp.Expr:
     if isinstance(amount, exp.Interval):
         unit, amount = amount.args.get("unit") or unit, amount.this
     name = unit.name.upper() if unit is not None else "DAY"
-    number: exp.Expression = exp.Neg(this=exp.Paren(this=amount.copy())) if back else amount.copy()
+    number: exp.Expr = exp.Neg(this=exp.Paren(this=amount.copy())) if back else amount.copy()
     return call("RUNG_MOVED", value, number, name)
 
 
-def _others(node: exp.Expression) -> exp.Expression:
+def _others(node: exp.Expr) -> exp.Expr:
     match node:
         case exp.IntDiv():
             return call("RUNG_DIV", node.this, node.expression)
@@ -182,15 +186,15 @@ def _others(node: exp.Expression) -> exp.Expression:
     return node
 
 
-def _tuple_text(items: list[exp.Expression]) -> exp.Expression:
+def _tuple_text(items: list[exp.Expr]) -> exp.Expr:
     """Several columns as one text that is NULL where one of them is."""
-    text: exp.Expression = items[0].copy()
+    text: exp.Expr = items[0].copy()
     for item in items[1:]:
         text = exp.DPipe(this=exp.DPipe(this=text, expression=exp.Literal.string("\x1f")), expression=item.copy())
     return text
 
 
-def _joined(node: exp.GroupConcat) -> exp.Expression:
+def _joined(node: exp.GroupConcat) -> exp.Expr:
     inner, keys, distinct = node.this, [], False
     if isinstance(inner, exp.Order):
         keys, inner = inner.expressions, inner.this
@@ -205,7 +209,7 @@ def _joined(node: exp.GroupConcat) -> exp.Expression:
     return call("RUNG_GROUP_CONCAT", inner, separator, int(distinct), *pairs)
 
 
-def _quantified(node: exp.Expression) -> exp.Expression:
+def _quantified(node: exp.Expr) -> exp.Expr:
     """`x op ALL (q)` and `x op ANY (q)`, which SQLite has not, in three-valued logic."""
     right = node.args.get("expression")
     if not isinstance(node, exp.EQ | exp.NEQ | exp.GT | exp.GTE | exp.LT | exp.LTE):
@@ -226,12 +230,14 @@ def _quantified(node: exp.Expression) -> exp.Expression:
     if isinstance(node, exp.EQ | exp.NEQ):
         raise Unfaithful("= ALL or <> ANY")
 
-    def of_rows(text: str) -> exp.Expression:
+    def of_rows(text: str) -> exp.Expr:
         source = exp.Subquery(this=query.copy(), alias=exp.TableAlias(this=exp.to_identifier("rung_q")))
         return exp.Subquery(this=exp.select(text).from_(source))
 
     highest = isinstance(node, exp.GT | exp.GTE) is every
-    test = exp.Paren(this=type(node)(this=node.this.copy(), expression=of_rows("MAX(rung_c)" if highest else "MIN(rung_c)")))
+    test = exp.Paren(
+        this=type(node)(this=node.this.copy(), expression=of_rows("MAX(rung_c)" if highest else "MIN(rung_c)"))
+    )
     empty = exp.EQ(this=of_rows("COUNT(*)"), expression=exp.Literal.number(0))
     unknown = exp.GT(this=of_rows("COUNT(*) - COUNT(rung_c)"), expression=exp.Literal.number(0))
     decisive = exp.Not(this=test.copy()) if every else test.copy()
@@ -244,12 +250,14 @@ def _quantified(node: exp.Expression) -> exp.Expression:
     )
 
 
-def _compared(tree: exp.Expression) -> None:
+def _compared(tree: exp.Expr) -> None:
     """Let a text and a number meet as MySQL lets them: as numbers."""
     for node in tree.find_all(*_COMPARISONS):
-        others = node.expressions if isinstance(node, exp.In) else [node.args.get(k) for k in ("expression", "low", "high")]
+        others = (
+            node.expressions if isinstance(node, exp.In) else [node.args.get(k) for k in ("expression", "low", "high")]
+        )
         for side, far in [(node.this, other) for other in others] + [(other, node.this) for other in others]:
-            if not isinstance(side, exp.Expression) or not isinstance(far, exp.Literal):
+            if not isinstance(side, exp.Expr) or not isinstance(far, exp.Literal):
                 continue
             ours = side.name.upper() if isinstance(side, exp.Anonymous) else ""
             if far.is_string and _NUMBER.fullmatch(str(far.this)):
@@ -259,7 +267,7 @@ def _compared(tree: exp.Expression) -> None:
                 side.replace(exp.cast(side.copy(), "DOUBLE"))
 
 
-def unwrapped_operands(tree: exp.Expression) -> exp.Expression:
+def unwrapped_operands(tree: exp.Expr) -> exp.Expr:
     """Write a parenthesised operand of a set operation as a derived table, the only form that SQLite reads."""
     for node in list(tree.find_all(exp.SetOperation)):
         for key in ("this", "expression"):
@@ -267,7 +275,9 @@ def unwrapped_operands(tree: exp.Expression) -> exp.Expression:
             if isinstance(operand, exp.Subquery) and isinstance(operand.this, exp.Query):
                 inner = operand.unnest()
                 extra = [k for k in ("order", "limit", "offset") if operand.args.get(k) is not None]
-                wrapped = exp.select("*").from_(exp.Subquery(this=inner.copy(), alias=exp.TableAlias(this=exp.to_identifier("rung_o"))))
+                wrapped = exp.select("*").from_(
+                    exp.Subquery(this=inner.copy(), alias=exp.TableAlias(this=exp.to_identifier("rung_o")))
+                )
                 for name in extra:
                     wrapped.set(name, operand.args[name].copy())
                 node.set(key, wrapped)
@@ -276,10 +286,13 @@ def unwrapped_operands(tree: exp.Expression) -> exp.Expression:
     return tree
 
 
-def _refuse_date_arithmetic(tree: exp.Expression, layout: Layout) -> None:
+def _refuse_date_arithmetic(tree: exp.Expr, layout: Layout) -> None:
     dates: tuple[ColumnType, ...] = ("date", "timestamp", "timestamptz", "time")
     names = {
-        column.name.lower() for relation in layout.relations.values() for column in relation.columns if column.type in dates
+        column.name.lower()
+        for relation in layout.relations.values()
+        for column in relation.columns
+        if column.type in dates
     }
     for node in tree.find_all(exp.Add, exp.Sub, exp.Mul, exp.Div):
         for side in (node.this, node.expression):

@@ -83,7 +83,7 @@ class Plan:
 
     dialect: str
     layout: Layout
-    trees: tuple[exp.Expression, exp.Expression]
+    trees: tuple[exp.Expr, exp.Expr]
     names: tuple[tuple[str, ...], tuple[str, ...]]
     sides: Sides
     others: Callable[[], tuple[Sides, ...]] = tuple
@@ -150,7 +150,7 @@ class Pair:
     texts: tuple[str, str]
     bound: bool
     dialect: str
-    trees: tuple[exp.Expression, exp.Expression]
+    trees: tuple[exp.Expr, exp.Expr]
     layout: Layout
     names: tuple[tuple[str, ...], tuple[str, ...]]
     postgres: str | None
@@ -264,9 +264,7 @@ def _trimmed(text: str) -> str:
     return text.strip().rstrip(";").rstrip()
 
 
-def parsed(
-    text: str, dialect: str, args: Args, now: datetime | None
-) -> exp.Expression:
+def parsed(text: str, dialect: str, args: Args, now: datetime | None) -> exp.Expr:
     """Read one query, with its parameters bound and its clock pinned.
 
     Raises:
@@ -281,9 +279,11 @@ def parsed(
         raise Unrunnable(f"a query is no {dialect} SQL: {first}") from None
     if len(statements) != 1 or not isinstance(statements[0], exp.Query):
         raise Unrunnable("a text is no single query")
-    tree = statements[0]
+    tree: exp.Expr = statements[0]
     if any(tree.find_all(exp.DML, exp.DDL, exp.Into, exp.Lock, exp.Command)) and any(
-        isinstance(node, exp.Insert | exp.Update | exp.Delete | exp.Merge | exp.Create | exp.Into | exp.Lock | exp.Command)
+        isinstance(
+            node, exp.Insert | exp.Update | exp.Delete | exp.Merge | exp.Create | exp.Into | exp.Lock | exp.Command
+        )
         for node in tree.walk()
     ):
         raise Unrunnable("a query does more than read")
@@ -296,7 +296,7 @@ def parsed(
     return tree
 
 
-def _bound(tree: exp.Expression, args: Args) -> exp.Expression:
+def _bound(tree: exp.Expr, args: Args) -> exp.Expr:
     position = 0
     for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
         name = node.name
@@ -318,7 +318,7 @@ def _bound(tree: exp.Expression, args: Args) -> exp.Expression:
     return tree
 
 
-def _pin(tree: exp.Expression, dialect: str, now: datetime | None) -> None:
+def _pin(tree: exp.Expr, dialect: str, now: datetime | None) -> None:
     """Put the pinned instant where a query reads the clock."""
     instant = now.astimezone(UTC) if now is not None else None
     for node in list(tree.find_all(*_CLOCKS)):
@@ -326,7 +326,7 @@ def _pin(tree: exp.Expression, dialect: str, now: datetime | None) -> None:
             raise Unrunnable("a query reads the clock, and no instant is pinned")
         date_only = isinstance(node, exp.CurrentDate)
         text = instant.strftime("%Y-%m-%d" if date_only else "%Y-%m-%d %H:%M:%S")
-        literal: exp.Expression = exp.Literal.string(text)
+        literal: exp.Expr = exp.Literal.string(text)
         if dialect != "sqlite":
             literal = exp.cast(literal, "DATE" if date_only else "TIMESTAMP")
         node.replace(literal)
@@ -339,10 +339,10 @@ def _pin(tree: exp.Expression, dialect: str, now: datetime | None) -> None:
             tree.meta["changed"] = True
 
 
-def _names(tree: exp.Expression, layout: Layout) -> tuple[str, ...]:
+def _names(tree: exp.Expr, layout: Layout) -> tuple[str, ...]:
     head = tree
     while not isinstance(head, exp.Select):
-        if not isinstance(head.this, exp.Expression):
+        if not isinstance(head.this, exp.Expr):
             return ()
         head = head.this
     names: list[str] = []
@@ -359,7 +359,7 @@ def _names(tree: exp.Expression, layout: Layout) -> tuple[str, ...]:
     return tuple(names)
 
 
-def completed(schema: Schema | None, trees: Sequence[exp.Expression]) -> Schema:
+def completed(schema: Schema | None, trees: Sequence[exp.Expr]) -> Schema:
     """The schema, with what the queries name beside it where it is no DDL and so may not know of every column."""
     if schema is None:
         return inferred(trees)
@@ -377,7 +377,7 @@ def completed(schema: Schema | None, trees: Sequence[exp.Expression]) -> Schema:
     return Schema(tables=tuple(known.values()))
 
 
-def inferred(trees: Sequence[exp.Expression]) -> Schema:
+def inferred(trees: Sequence[exp.Expr]) -> Schema:
     """The tables and columns that the queries name, nothing being known of keys, NULLs or types."""
     columns: dict[str, dict[str, str]] = {}
     names: dict[str, str] = {}

@@ -14,12 +14,12 @@ _MORE = (
     exp.Extract, exp.TimestampTrunc, exp.DateTrunc, exp.TimeToStr, exp.Round, exp.Floor, exp.Ceil, exp.Left, exp.Right,
     exp.SplitPart, exp.Pow, exp.Sqrt, exp.Sign, exp.ArrayAgg, exp.Array, exp.Stddev, exp.StddevPop, exp.StddevSamp,
     exp.Variance, exp.VariancePop, exp.LogicalAnd, exp.LogicalOr, exp.Median, exp.PercentileCont, exp.PercentileDisc,
-    exp.WithinGroup, exp.ConcatWs, exp.Date, exp.TsOrDsToDate, exp.ArrayContainsAll, exp.ArrayOverlaps, exp.Any, exp.All,
-    exp.Reverse, exp.Pad, exp.Mod, exp.TryCast, exp.Year, exp.Month, exp.Day, exp.ILike, exp.SafeDivide,
+    exp.WithinGroup, exp.ConcatWs, exp.Date, exp.TsOrDsToDate, exp.ArrayContainsAll, exp.ArrayOverlaps, exp.Any,
+    exp.All,    exp.Reverse, exp.Pad, exp.Mod, exp.TryCast, exp.Year, exp.Month, exp.Day, exp.ILike, exp.SafeDivide,
 )  # fmt: skip
 
 
-def foreign(tree: exp.Expression) -> str | None:
+def foreign(tree: exp.Expr) -> str | None:
     """What a PostgreSQL query calls that is not known to mean the same in DuckDB; `None` = nothing."""
     for node in tree.find_all(exp.Func):
         if not isinstance(node, (*FAITHFUL, *_MORE)):
@@ -27,10 +27,10 @@ def foreign(tree: exp.Expression) -> str | None:
     return None
 
 
-def to_duckdb(tree: exp.Expression) -> exp.Expression:
+def to_duckdb(tree: exp.Expr) -> exp.Expr:
     """Rewrite what the two do not mean alike: the division of integers."""
 
-    def division(node: exp.Expression) -> exp.Expression:
+    def division(node: exp.Expr) -> exp.Expr:
         if isinstance(node, exp.Div):
             return exp.Anonymous(this="rung_div", expressions=[node.this.copy(), node.expression.copy()])
         return node
@@ -38,7 +38,7 @@ def to_duckdb(tree: exp.Expression) -> exp.Expression:
     return rewritten(tree.copy(), division)
 
 
-def to_sqlite(tree: exp.Expression) -> exp.Expression:
+def to_sqlite(tree: exp.Expr) -> exp.Expr:
     """Rewrite for a first look on SQLite; what it shows is always confirmed elsewhere."""
     return unwrapped_operands(tree.copy())
 
@@ -80,10 +80,12 @@ class PostgresEngine:
                 cursor.execute(sql.SQL("SET LOCAL statement_timeout = {}").format(sql.Literal(self.timeout_ms)))
                 for relation in self.tables.values():
                     columns = ", ".join(f"{quoted(c.name)} {c.declared or 'text'}" for c in relation.columns)
-                    cursor.execute(sql.SQL(f"CREATE TEMP TABLE {quoted(relation.name)} ({columns}) ON COMMIT DROP"))  # type: ignore[arg-type]
+                    cursor.execute(sql.SQL(f"CREATE TEMP TABLE {quoted(relation.name)} ({columns}) ON COMMIT DROP"))
                     for row in rows.get(relation.name, ()):
                         values = sql.SQL(", ").join(sql.Literal(_written(v)) for v in row)
-                        cursor.execute(sql.SQL("INSERT INTO {} VALUES ({})").format(sql.Identifier(relation.name), values))
+                        cursor.execute(
+                            sql.SQL("INSERT INTO {} VALUES ({})").format(sql.Identifier(relation.name), values)
+                        )
         except self.errors as error:
             raise QueryFailed(str(error)) from None
 

@@ -40,7 +40,7 @@ class Probe:
         return own, [tuple(row[key] for key in self.keys) for row in rows]
 
 
-def probe_of(tree: exp.Expression, plain: str, dialect: str) -> Probe:
+def probe_of(tree: exp.Expr, plain: str, dialect: str) -> Probe:
     """Prepare a query.
 
     Args:
@@ -65,12 +65,12 @@ def probe_of(tree: exp.Expression, plain: str, dialect: str) -> Probe:
     return Probe(plain, opened.sql(dialect=dialect), keys or (), added, ordered and keys is not None, limit, offset)
 
 
-def _order(tree: exp.Expression) -> exp.Order | None:
+def _order(tree: exp.Expr) -> exp.Order | None:
     order = tree.args.get("order")
     return order if isinstance(order, exp.Order) else None
 
 
-def _lift(tree: exp.Expression) -> tuple[int | None, int, bool]:
+def _lift(tree: exp.Expr) -> tuple[int | None, int, bool]:
     """Take LIMIT and OFFSET off, where they are plain numbers."""
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
     numbers: list[int | None] = []
@@ -90,7 +90,7 @@ def _lift(tree: exp.Expression) -> tuple[int | None, int, bool]:
     return numbers[0], numbers[1] or 0, True
 
 
-def _expose(tree: exp.Expression) -> tuple[tuple[int, ...] | None, int]:
+def _expose(tree: exp.Expr) -> tuple[tuple[int, ...] | None, int]:
     """Return the sort keys as columns: where they are already, or added at the end."""
     order = _order(tree)
     if order is None:
@@ -103,7 +103,7 @@ def _expose(tree: exp.Expression) -> tuple[tuple[int, ...] | None, int]:
     starred = any(item.is_star for item in head.expressions)
     simple = isinstance(tree, exp.Select) and not tree.args.get("distinct")
     keys: list[int] = []
-    added: list[exp.Expression] = []
+    added: list[exp.Expr] = []
     for item in order.expressions:
         place = None if starred else _place(item.this, head)
         if place is not None:
@@ -123,7 +123,7 @@ def key_from_end(key: int, added: int) -> int:
     return -(added + key + 1)
 
 
-def _place(key: exp.Expression, head: exp.Select) -> int | None:
+def _place(key: exp.Expr, head: exp.Select) -> int | None:
     """The output column that a sort key is: by number, by name, or as the same expression."""
     if isinstance(key, exp.Literal) and not key.is_string and str(key.this).isdigit():
         number = int(key.this)
@@ -138,7 +138,7 @@ def _place(key: exp.Expression, head: exp.Select) -> int | None:
     return None
 
 
-def _names_output(key: exp.Expression, head: exp.Select) -> bool:
+def _names_output(key: exp.Expr, head: exp.Select) -> bool:
     """Whether an expression is built on an output's alias, which cannot be returned beside itself."""
     aliases = {item.alias.lower() for item in head.expressions if item.alias}
     return any(not column.table and column.name.lower() in aliases for column in key.find_all(exp.Column))
@@ -148,7 +148,7 @@ def _call() -> exp.Ordered:
     return exp.Ordered(this=exp.Anonymous(this=SHUFFLE, expressions=[]), nulls_first=True)
 
 
-def _shuffle_ties(query: exp.Query) -> None:
+def _shuffle_ties(query: exp.Expr) -> None:
     """Let an inner LIMIT choose among ties at random."""
     if not isinstance(query, exp.Select) or query.args.get("distinct"):
         return

@@ -9,9 +9,7 @@ MAX_CELLS = 4
 MAX_ROWS = 2
 
 
-def read_rows(
-    tables: tuple[WitnessTable, ...], expected: WitnessTable, actual: WitnessTable, ordered: bool
-) -> str:
+def read_rows(tables: tuple[WitnessTable, ...], expected: WitnessTable, actual: WitnessTable, ordered: bool) -> str:
     """One line: the rows that are there, what the golden query makes of them, what the other one does."""
     filled = [table for table in tables if table.rows]
     given = ", ".join(_rows(table) for table in filled) if filled else "empty tables"

@@ -87,7 +87,8 @@ def outcome_of(
     for group in groups:
         take = min(end, start + len(group)) - max(offset, start)
         if take > 0:
-            runs.append(Run(tuple(group), take))
+            # The order within a run says nothing: one form for all keeps equal outcomes equal.
+            runs.append(Run(tuple(sorted(group, key=repr)) if len(group) > 1 else tuple(group), take))
         start += len(group)
     return Outcome(tuple(runs), width)
 

@@ -107,7 +107,15 @@ def find_witness(
         deadline = time.monotonic() + (share if number == len(ways) else share / 2)
         try:
             with closing(way(deadline)) as plan:
-                found = _better(found, Search(plan, seed, deadline, differences, fixture_rows or {}, columns).run())
+                search = Search(
+                    plan,
+                    deadline=deadline,
+                    seed=seed,
+                    differences=differences,
+                    fixture=fixture_rows,
+                    columns=columns,
+                )
+                found = _better(found, search.run())
         except Unrunnable as problem:
             found = _better(found, NotFound(reason="not runnable", detail=str(problem)))
         except (RecursionError, SqlglotError) as problem:
@@ -131,11 +139,12 @@ class Search:
     def __init__(
         self,
         plan: Plan,
-        seed: int,
+        *,
         deadline: float,
-        differences: tuple[Difference, ...],
-        fixture: Mapping[str, list[dict[str, object]]],
-        columns: Columns,
+        seed: int = 0,
+        differences: tuple[Difference, ...] = (),
+        fixture: Mapping[str, list[dict[str, object]]] | None = None,
+        columns: Columns = "any",
     ) -> None:
         self.plan = plan
         self.seed = seed
@@ -151,16 +160,33 @@ class Search:
         names = [*dict.fromkeys(self.demands.tables)]
         self.tables = plan.layout.ancestors(names)
         self.checks = Checks(self.tables, plan.dialect, deadline)
-        rows = _fixture(fixture, plan.layout)
+        rows = _fixture(fixture or {}, plan.layout)
         values = {
             Place(relation.name, index): telling_values([row[index] for row in rows[relation.name]])
             for relation in self.tables
             if relation.name in rows
             for index in range(len(relation.columns))
         }
-        domains, classes = domains_of(self.demands, plan.layout, self.tables, self.checks.allow, values, self.checks.constants(), plan.folds)
+        domains, classes = domains_of(
+            self.demands,
+            plan.layout,
+            self.tables,
+            allowed=self.checks.allow,
+            fixture=values,
+            declared=self.checks.constants(),
+            folds=plan.folds,
+        )
         focus = frozenset(d.field.split(".")[-1].lower() for d in differences if d.field)
-        self.builder = Builder(plan.layout, self.tables, self.demands, domains, classes, focus, rows, seed)
+        self.builder = Builder(
+            plan.layout,
+            tables=self.tables,
+            demands=self.demands,
+            domains=domains,
+            classes=classes,
+            focus=focus,
+            fixture=rows,
+            seed=seed,
+        )
 
     def run(self) -> RowWitness | NotFound:
         """Try candidates until a witness is confirmed or time is over."""
