@@ -1,6 +1,6 @@
 """What a run comes to beyond its counts, gathered in one pass: rates, failure groups, stability, latency."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import NamedTuple
 
 from harness import statistics
@@ -75,6 +75,7 @@ class Overview(NamedTuple):
         flakiness: chance that two attempts of a case disagree, mean over cases with repeats; `None` without any.
         all_of: chance that all of k attempts pass, by k; empty without repeats.
         latencies: milliseconds per model call.
+        absorbed: identities by name, with the cases that rest on them, the commonest first.
         detectable: smallest difference to another model that so many cases would show, `None` where none would.
     """
 
@@ -93,6 +94,7 @@ class Overview(NamedTuple):
     flakiness: float | None
     all_of: tuple[tuple[int, float], ...]
     latencies: tuple[float, ...]
+    absorbed: tuple[tuple[str, int], ...]
     detectable: float | None
 
     @property
@@ -127,6 +129,7 @@ class Gathering:
         self.clearest: tuple[Case, CaseResult] | None = None
         self._unstable: list[Unstable] = []
         self._latencies: list[float] = []
+        self._absorbed: Counter[str] = Counter()
 
     def add(self, case: Case, result: CaseResult) -> None:
         """Count one case."""
@@ -141,6 +144,7 @@ class Gathering:
         self._latencies += [call.latency_ms for outcome in outcomes for call in outcome.reply.calls]
         for tag in dict.fromkeys(case.tags):
             self._tags[tag].append(index)
+        self._absorbed.update(set(words.absorbed_of(result.worst.judgement)))
         if not result.passed:
             self._fail(case, result)
         if result.distinct_answers > 1:
@@ -193,6 +197,7 @@ class Gathering:
                 for k in range(1, least + 1)
             ),
             latencies=tuple(self._latencies),
+            absorbed=tuple(sorted(self._absorbed.items(), key=lambda item: (-item[1], item[0]))),
             detectable=statistics.minimum_detectable_difference(len(set(self._clusters))),
         )
 

@@ -222,11 +222,12 @@ def view_witness(witness: Witness, limit: int) -> WitnessView:
     if isinstance(witness, RowWitness):
         data = tuple(_table(table, table.name, "data", Counter(), size) for table in witness.tables[:8])
         expected_rows, actual_rows = _keys(witness.expected), _keys(witness.actual)
-        # The same rows in another order: no row is lacking, and the order itself is the difference.
         results = (
             _table(witness.expected, "the expected query gives", "expected", expected_rows - actual_rows, size),
             _table(witness.actual, "the answer gives", "actual", actual_rows - expected_rows, size),
         )
+        if not reading and expected_rows == actual_rows and witness.expected.rows != witness.actual.rows:
+            reading = "Both give the same rows, in another order."
         return WitnessView(data, results, reading, words.clip(confirmed, 200))
     return WitnessView(*_documents(witness, size), reading, words.clip(confirmed, 200))
 

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from harness.report import words
 from harness.report.html.case import CaseView, text_lengths, view_case
 from harness.report.html.pages import template
+from harness.report.laws import law_of
 from harness.report.overview import Gathering, Overview
 from harness.report.replacing import replacing
 from harness.report.reporter import RunView
@@ -108,6 +109,7 @@ def _page(overview: Overview, example: CaseView | None, cases: Iterator[Markup])
         example=example,
         per_group=PER_GROUP,
         cases=cases,
+        laws=[(words.identity(words.clip(name, 80)), law_of(name), count) for name, count in overview.absorbed[:80]],
         facts=run_facts(overview.facts),
         median=latencies[len(latencies) // 2] if latencies else None,
         p95=latencies[min(len(latencies) - 1, int(len(latencies) * 0.95))] if latencies else None,

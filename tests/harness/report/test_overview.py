@@ -2,6 +2,7 @@
 
 import pytest
 
+from harness.report.laws import law_of
 from harness.report.overview import Gathering
 from harness.report.story import headline, notices, stability, story
 from tests import synthetic_runs as made
@@ -117,3 +118,21 @@ def test_groups_of_paraphrases_widen_the_interval():
     assert overview.rate.clusters == 4
     assert overview.rate.interval.method == "cluster bootstrap"
     assert overview.detectable is None
+
+
+def test_identities_are_counted_by_the_cases_that_rest_on_them():
+    absorbed = dict(overview_of(made.sample_run(3)).absorbed)
+    assert absorbed["clause_order"] == 2
+    assert absorbed["shell_text"] == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "law"),
+    [
+        ("shell_text", "mongosh, Node or PyMongo text  =  the Extended JSON of the same values"),
+        ("null-test", "x IS NOT NULL AND x > 1  =  x > 1"),
+        ("mirror_comparison", "mirror comparison"),
+    ],
+)
+def test_an_identity_is_told_by_its_law_else_by_its_name(name, law):
+    assert law_of(name) == law
