@@ -21,7 +21,7 @@ ExecutionMode = Literal["annotate", "require", "promote"]
 
 
 def settle(
-    judgement: Judgement, execution: Execution | None, mode: ExecutionMode
+    judgement: Judgement, execution: Execution | None, mode: ExecutionMode, *, permuted: bool = False
 ) -> tuple[Judgement, Execution | None]:
     """Bring a grade and an execution together.
 
@@ -29,13 +29,15 @@ def settle(
         judgement: the grade by text and proof.
         execution: what running both queries showed; `None` where nothing was run.
         mode: what the user asked for.
+        permuted: the answer passes only because the order of its columns is overlooked; results are compared by
+            position, so that a mismatch contradicts nothing then.
 
     Returns:
         The grade that stands, and the execution with its contradiction marked.
     """
     if execution is None:
         return judgement, None
-    execution = _marked(judgement, execution)
+    execution = _marked(judgement, execution, permuted)
     match (mode, judgement):
         case ("require", Exact() | Equivalent()) if execution.outcome != "match":
             return _unmet(execution), execution
@@ -45,10 +47,13 @@ def settle(
             return judgement, execution
 
 
-def _marked(judgement: Judgement, execution: Execution) -> Execution:
-    by_meaning = isinstance(judgement, Exact | Equivalent)
-    contradicts = by_meaning and execution.outcome == "mismatch"
-    return execution.model_copy(update={"contradiction": contradicts})
+def _marked(judgement: Judgement, execution: Execution, permuted: bool) -> Execution:
+    if not isinstance(judgement, Exact | Equivalent) or execution.outcome != "mismatch":
+        return execution.model_copy(update={"contradiction": False})
+    if permuted:
+        detail = "; ".join(part for part in (execution.detail, "the columns come in another order") if part)
+        return execution.model_copy(update={"contradiction": False, "detail": detail})
+    return execution.model_copy(update={"contradiction": True})
 
 
 def _may_rise(undecided: Undecided) -> bool:

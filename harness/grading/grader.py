@@ -12,7 +12,7 @@ from harness.grading.meaning import meaning_of
 from harness.grading.seams import Executor, Knowledge, NothingKnown, WitnessSearch
 from harness.types.answers import Answer, MongoAnswer, Reply, SqlAnswer
 from harness.types.cases import Case, ExpectRefusal
-from harness.types.outcomes import Execution, Judgement
+from harness.types.outcomes import PASSES, Execution, Judgement
 
 
 class Graded(NamedTuple):
@@ -63,8 +63,18 @@ class Grader:
         if self._executor is not None and runnable and not isinstance(case.expectation, ExpectRefusal):
             assert isinstance(reply.answer, SqlAnswer | MongoAnswer)
             execution = await self._executor.execute(case, reply.answer, now=now)
-        judgement, execution = settle(judgement, execution, self._mode)
+        permuted = execution is not None and execution.outcome == "mismatch" and self._is_permuted(case, reply, now)
+        judgement, execution = settle(judgement, execution, self._mode, permuted=permuted)
         return Graded(judgement, meaning, execution)
+
+    def _is_permuted(self, case: Case, reply: Reply, now: datetime) -> bool:
+        """Whether an answer that passes would not, were the order of columns to count."""
+        if self._rules.columns == "ordered":
+            return False
+        rules = self._rules.model_copy(update={"columns": "ordered"})
+        schema, fields = self._knowledge.schema(case), self._knowledge.fields(case)
+        strictly = judge(case, reply.answer, now=now, schema=schema, fields=fields, rules=rules)
+        return strictly.grade not in PASSES
 
     async def aclose(self) -> None:
         """Give back the thread and the executor. Idempotent."""

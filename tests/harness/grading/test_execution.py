@@ -108,3 +108,10 @@ def test_same_meaning_and_other_results_is_a_contradiction(
     _, execution = settled(judgement, outcome, mode)
     assert execution is not None
     assert execution.contradiction is contradicts
+
+
+def test_results_in_another_order_of_columns_contradict_nothing() -> None:
+    execution = Execution(outcome="mismatch", engine="e", detail="4 missing")
+    judgement, marked = settle(CANONICAL, execution, "annotate", permuted=True)
+    assert judgement == CANONICAL
+    assert marked == Execution(outcome="mismatch", engine="e", detail="4 missing; the columns come in another order")
