@@ -73,7 +73,7 @@ class Overview(NamedTuple):
         unstable: cases whose repeats disagree, the least stable first, at most `MOST_UNSTABLE`.
         unstable_count: how many there are.
         flakiness: chance that two attempts of a case disagree, mean over cases with repeats; `None` without any.
-        all_of: chance that all of k attempts pass, by k; empty without repeats.
+        of_k: k, the chance that all of k attempts pass, and that at least one does; empty without repeats.
         latencies: milliseconds per model call.
         absorbed: identities by name, with the cases that rest on them, the commonest first.
         detectable: smallest difference to another model that so many cases would show, `None` where none would.
@@ -92,7 +92,7 @@ class Overview(NamedTuple):
     unstable: tuple[Unstable, ...]
     unstable_count: int
     flakiness: float | None
-    all_of: tuple[tuple[int, float], ...]
+    of_k: tuple[tuple[int, float, float], ...]
     latencies: tuple[float, ...]
     absorbed: tuple[tuple[str, int], ...]
     detectable: float | None
@@ -192,8 +192,12 @@ class Gathering:
             unstable=tuple(sorted(self._unstable, key=lambda case: (-case.flakiness, -case.distinct))[:MOST_UNSTABLE]),
             unstable_count=len(self._unstable),
             flakiness=sum(statistics.flakiness(*pair) for pair in repeated) / len(repeated) if repeated else None,
-            all_of=tuple(
-                (k, sum(statistics.pass_hat_k(*pair, k) for pair in repeated) / len(repeated))
+            of_k=tuple(
+                (
+                    k,
+                    sum(statistics.pass_hat_k(*pair, k) for pair in repeated) / len(repeated),
+                    sum(statistics.pass_at_k(*pair, k) for pair in repeated) / len(repeated),
+                )
                 for k in range(1, least + 1)
             ),
             latencies=tuple(self._latencies),

@@ -85,14 +85,14 @@ def test_stability_of_repeats():
     # One of 22 cases passed 3 of 5: it disagrees with itself with chance .6; 13 always pass.
     assert overview.flakiness == pytest.approx(0.6 / 22)
     assert overview.mean.value == pytest.approx((13 + 0.6) / 22)
-    assert overview.all_of[0][1] == pytest.approx((13 + 0.6) / 22)
-    assert overview.all_of[1][1] == pytest.approx((13 + 0.3) / 22)
+    assert overview.of_k[0] == pytest.approx((1, (13 + 0.6) / 22, (13 + 0.6) / 22))
+    assert overview.of_k[1] == pytest.approx((2, (13 + 0.3) / 22, (13 + 0.9) / 22))
     assert stability(overview).endswith("6 cases were wrong the same way every time: misread, not noisy.")
 
 
 def test_without_repeats_nothing_is_said_of_stability():
     overview = overview_of(made.sample_run())
-    assert (overview.flakiness, overview.all_of, stability(overview)) == (None, (), "")
+    assert (overview.flakiness, overview.of_k, stability(overview)) == (None, (), "")
 
 
 @pytest.mark.parametrize(
