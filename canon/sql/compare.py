@@ -19,6 +19,7 @@ from canon.sql.witnesses import row_witness
 from canon.verdict import Canonical, Comparison, Difference, Identical, Problem, Proved, Refuted, Side, Undecided
 
 MAX_PERMUTED = 5
+INTERNAL = "the comparison met a case that it does not know; please report the two queries"
 
 
 def compare_sql(
@@ -59,6 +60,8 @@ def compare_sql(
             queries.append(read_sql(text, dialect=dialect, schema=known, args=args, now=now, deadline=deadline))
         except ReadError as error:
             return Undecided(problem=error.problem(side))
+        except Exception as error:  # noqa: BLE001  (one odd query must not end a run; the tests look for this message)
+            return Undecided(problem=_internal(error, side))
     ours, theirs = queries
     volatile = _nondeterministic(ours, theirs)
     if volatile is not None:
@@ -71,6 +74,12 @@ def compare_sql(
         return Undecided(problem=Problem(kind="budget", side=None, message=f"not decided within {rules.budget_ms} ms"))
     except RecursionError:
         return Undecided(problem=Problem(kind="too_large", side=None, message="nested too deeply to be compared"))
+    except Exception as error:  # noqa: BLE001  (as above)
+        return Undecided(problem=_internal(error, None))
+
+
+def _internal(error: Exception, side: Side | None) -> Problem:
+    return Problem(kind="unsupported", side=side, message=f"{INTERNAL}: {type(error).__name__}: {error}")
 
 
 def _trimmed(text: str) -> str:

@@ -5,7 +5,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from canon.logic.regions import Agreement, Axis, Disagreement, TooLarge, decide
-from canon.sql.algebra import COMPARISONS, FALSE, NULL, TRUE, Block, Expr, columns, rewrite_rel
+from canon.sql.algebra import COMPARISONS, FALSE, NULL, TRUE, Block, Expr, columns, rewrite_rel, sids
 from canon.sql.context import ColumnFact, Context
 from canon.sql.domains import instants, numbers, texts
 from canon.sql.facts import column_fact, padded_sids, type_of
@@ -99,7 +99,11 @@ class Regions:
         elif op == "eqclass" or ((op in COMPARISONS or op in {"same", "distinct"}) and self._comparable(args)):
             self._link(set(args))
         elif expr not in (TRUE, FALSE, NULL):
-            self.free[Renderer({}, 0).text(expr) if op != "col" else repr(expr)] = expr
+            self.free.setdefault(self._text(expr), expr)
+
+    def _text(self, expr: Expr) -> str:
+        """The canonical text of an atom: one atom of the two queries is one free boolean, whatever its inner aliases."""
+        return Renderer({sid: f"s{sid}" for sid in sids(expr)}, 0).text(expr)
 
     def _comparable(self, args: tuple[Expr, ...]) -> bool:
         """Whether columns are of one kind whose order the representatives can show."""
@@ -201,10 +205,16 @@ class Regions:
 
         return keeps
 
+    def _free_place(self, expr: Expr, places: dict[Expr, int]) -> int | None:
+        if not self.free or expr.op in {"and", "or", "isnull", "notnull"}:
+            return None
+        found = self.free.get(self._text(expr))
+        return None if found is None else places[found]
+
     def _compile(self, expr: Expr, places: dict[Expr, int]) -> Callable[[tuple[Any, ...]], bool | None]:
         op, value, args = expr
-        if expr in places and op != "col":
-            free = places[expr]
+        free = self._free_place(expr, places)
+        if free is not None:
             return lambda row: row[free]
         if expr in (TRUE, FALSE):
             return lambda _: expr == TRUE

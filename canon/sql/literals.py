@@ -16,11 +16,15 @@ _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?\s*$"
 NUMERIC_TYPES: frozenset[ColumnType] = frozenset({"integer", "real", "decimal"})
 INSTANT_TYPES: frozenset[ColumnType] = frozenset({"date", "timestamp", "timestamptz"})
 MAX_EXPONENT = 400
+MAX_DIGITS = 27
+"""The most characters of a number that is read by value: decimal arithmetic is exact up to 28 digits."""
 
 
 def number(text: str) -> str | None:
     """The canonical text of a number (`500.0`, `5e2` and `500` are one), `None` where the text is no number."""
-    if text.isdigit() and (text[0] != "0" or text == "0"):
+    if len(text) > MAX_DIGITS:
+        return None
+    if text.isdigit() and text.isascii() and (text[0] != "0" or text == "0"):
         return text
     if not _NUMBER.match(text):
         return None

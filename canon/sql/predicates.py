@@ -20,6 +20,7 @@ from canon.sql.algebra import (
     NULL,
     TRUE,
     Expr,
+    contains,
     junction,
     lit,
 )
@@ -29,6 +30,9 @@ from canon.sql.literals import INSTANT_TYPES, NUMERIC_TYPES, beside, number
 
 ORDERED_TEXT = frozenset({"sqlite", "duckdb", "bigquery", "snowflake", "clickhouse", "spark", "oracle"})
 """Dialects whose default order of texts is by code point, so that ranges of texts can be cut at literals."""
+
+MAX_PICKED = 12
+"""The most branches of a CASE that are written out as a condition."""
 
 Bound = Any
 """A literal's value as it sorts: a number, or a text."""
@@ -217,21 +221,31 @@ def _next_day(text: str) -> str:
     return f"{day:%Y-%m-%d} 00:00:00".rjust(19, "0")
 
 
-def union(left: Span, right: Span, dialect: Dialect) -> Span | None:
-    """The values in either span; `None` where the dialect leaves open whether two literals are one."""
-    kind = _common(left, right, dialect)
+def together(values: list[Span], dialect: Dialect) -> Span | None:
+    """The values in any of the spans; `None` where the dialect leaves open whether two literals are one."""
+    kind = _common(values, dialect)
     if kind is None:
         return None
-    parts = sorted(left.parts + right.parts, key=_low_key)
     merged: list[Interval] = []
-    for part in parts:
+    for part in sorted([part for value in values for part in value.parts], key=_low_key):
         if merged and _touches(merged[-1], part):
             last = merged[-1]
             high, high_in = max((last.high, last.high_in), (part.high, part.high_in), key=_high_key)
             merged[-1] = Interval(last.low, last.low_in, high, high_in)
         else:
             merged.append(part)
-    return Span(kind, left.null or right.null, tuple(merged))
+    return Span(kind, any(value.null for value in values), tuple(merged))
+
+
+def common_part(values: list[Span], dialect: Dialect) -> Span | None:
+    """The values in all of the spans; `None` where the dialect leaves open whether two literals are one."""
+    kind = _common(values, dialect)
+    if kind is None:
+        return None
+    outside = together([complement(value._replace(kind=kind)) for value in values], dialect)
+    if outside is None:
+        return None
+    return Span(kind, all(value.null for value in values), complement(outside).parts)
 
 
 def complement(value: Span) -> Span:
@@ -249,24 +263,13 @@ def complement(value: Span) -> Span:
     return Span(value.kind, False, tuple(parts))
 
 
-def intersection(left: Span, right: Span, dialect: Dialect) -> Span | None:
-    """The values in both spans; `None` where the dialect leaves open whether two literals are one."""
-    kind = _common(left, right, dialect)
-    if kind is None:
-        return None
-    joined = union(complement(left._replace(kind=kind)), complement(right._replace(kind=kind)), dialect)
-    if joined is None:
-        return None
-    return Span(kind, left.null and right.null, complement(joined).parts)
-
-
-def _common(left: Span, right: Span, dialect: Dialect) -> str | None:
-    kinds = {left.kind, right.kind} - {"none"}
+def _common(values: list[Span], dialect: Dialect) -> str | None:
+    kinds = {value.kind for value in values} - {"none"}
     if len(kinds) > 1:
         return None
     kind = kinds.pop() if kinds else "none"
     if kind in {"text", "str"} and dialect.collation != "binary":
-        texts = {text for part in left.parts + right.parts for text in (part.low, part.high) if text is not None}
+        texts = {text for value in values for part in value.parts for text in (part.low, part.high) if text is not None}
         if len({fold_text(text) for text in texts}) < len(texts):
             return None
     return kind
@@ -405,7 +408,7 @@ def _inside(literal: Expr, value: Span, ctx: Context) -> bool | None:
         point = read.value[1]
     else:
         return None
-    met = intersection(value._replace(null=False), Span(value.kind, False, (Interval(point, True, point, True),)), ctx.dialect)
+    met = common_part([value._replace(null=False), Span(value.kind, False, (Interval(point, True, point, True),))], ctx.dialect)
     return None if met is None else bool(met.parts)
 
 
@@ -420,8 +423,10 @@ def _boolean_case(expr: Expr, ctx: Context) -> Expr | None:
 
 def _picked(case: Expr, picks: list[bool | None], ctx: Context) -> Expr | None:
     """The condition under which a CASE chooses one of the picked results: its WHEN, and no earlier one."""
-    if any(pick is None for pick in picks):
+    if any(pick is None for pick in picks) or len(picks) > MAX_PICKED:
         return None
+    if any(contains(condition, frozenset({"case"})) for condition in case.args[:-1:2]):
+        return None  # each level would double what is said
     ctx.used.add("case-condition")
     before: list[Expr] = []
     found: list[Expr] = []
@@ -460,18 +465,7 @@ def _merge_atoms(op: str, term: Expr, atoms: list[Expr], ctx: Context) -> dict[E
     is_null = any(atom.op == "isnull" for atom in atoms)
     not_null = any(atom.op == "notnull" for atom in atoms)
     result: dict[Expr, Expr] = {}
-    kept: list[Expr] = []  # what neither merges into another nor leaves nothing or everything: that stays to be seen
-    for atom in spans:
-        for index, other in enumerate(kept):
-            if other.op != "span":
-                continue
-            value = (intersection if op == "and" else union)(other.value, atom.value, ctx.dialect)
-            merged = None if value is None else _respan(term, value, ctx)
-            if merged is not None and merged != TRUE and not (merged.op == "span" and not merged.value.parts):
-                kept[index] = merged
-                break
-        else:
-            kept.append(atom)
+    kept = _merge_spans(op, term, spans, ctx)
     if len(kept) < len(spans):
         ctx.used.add("range-merge")
     kept = [_with_nulls(op, atom, is_null, not_null, ctx) for atom in kept]
@@ -484,6 +478,23 @@ def _merge_atoms(op: str, term: Expr, atoms: list[Expr], ctx: Context) -> dict[E
         if atom.op != "span" and not (nulls_done and atom.op == ("notnull" if op == "and" else "isnull")):
             result[atom] = atom
     return result
+
+
+def _merge_spans(op: str, term: Expr, spans: list[Expr], ctx: Context) -> list[Expr]:
+    """The spans of one term as few as can be said; what leaves nothing or everything stays to be seen as it is."""
+    by_kind: dict[str, list[Expr]] = {}
+    for atom in spans:
+        by_kind.setdefault(atom.value.kind, []).append(atom)
+    kept: list[Expr] = []
+    for atoms in by_kind.values():
+        values = [atom.value for atom in atoms]
+        value = together(values, ctx.dialect) if op == "or" else common_part(values, ctx.dialect)
+        merged = None if value is None or len(atoms) == 1 else _respan(term, value, ctx)
+        if merged is None or merged == TRUE or (merged.op == "span" and not merged.value.parts):
+            kept.extend(atoms)
+        else:
+            kept.append(merged)
+    return kept
 
 
 def _respan(term: Expr, value: Span, ctx: Context) -> Expr:

@@ -16,6 +16,13 @@ MAX_BRACKETS = 400
 
 _NESTING = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|[()\[\]]", re.DOTALL)
 
+VERBS = frozenset({"explain", "set", "pragma", "show", "insert", "update", "delete", "merge", "drop", "create", "alter",
+                   "truncate", "grant", "revoke", "begin", "commit", "rollback", "call", "exec", "execute", "do", "copy",
+                   "vacuum", "analyze", "use", "lock", "declare", "attach", "detach", "reindex", "replace", "load", "kill",
+                   "listen", "notify", "prepare", "deallocate", "checkpoint", "cluster", "comment", "describe", "desc"})  # fmt: skip
+
+_FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*([A-Za-z_]+)", re.DOTALL)
+
 READS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
 
 
@@ -26,6 +33,9 @@ def parse_query(text: str, dialect: Dialect) -> exp.Expression:
         ReadError: `empty`, `multiple_statements`, `not_a_read`, `unparseable` or `too_large`.
     """
     _check_size(text)
+    word = _FIRST_WORD.match(text)
+    if word is not None and word.group(1).lower() in VERBS and ";" not in text.strip().rstrip(";"):
+        raise ReadError("not_a_read", f"the statement is a {word.group(1).upper()}, no query")
     try:
         statements = [tree for tree in sqlglot.parse(text, dialect=dialect.name) if tree is not None]
     except RecursionError:
@@ -38,6 +48,8 @@ def parse_query(text: str, dialect: Dialect) -> exp.Expression:
     if len(statements) > 1:
         raise ReadError("multiple_statements", f"the text has {len(statements)} statements; one query is expected")
     tree = statements[0]
+    if isinstance(tree, (exp.Condition, exp.Alias)) and not isinstance(tree, READS):
+        raise ReadError("unparseable", f"not {dialect.name}: the text is no SELECT")
     if not isinstance(tree, READS) or _writes(tree):
         raise ReadError("not_a_read", f"the statement is a {_kind(tree)}, no query")
     return tree

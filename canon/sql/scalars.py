@@ -727,7 +727,7 @@ def _json_member(value: str | int | Decimal | bool) -> Expr:
 def number_literal(text: str) -> Expr:
     """A number as written: its kind (which decides how arithmetic goes) and its text."""
     if text.isdigit():
-        return lit("int", str(int(text)) if len(text) < 4000 else text)
+        return lit("int", text.lstrip("0") or "0")
     if "e" in text.lower():
         canonical = number(text)
         return lit("float", canonical if canonical is not None else text.lower())

@@ -60,10 +60,10 @@ class Wording:
 
     def _other(self, expr: Expr) -> str:
         op, value, args = expr
-        inner = ", ".join(self._of(arg) for arg in args)
         if op == "case":
             pairs = "".join(f" WHEN {self._of(c)} THEN {self._of(r)}" for c, r in zip(args[:-1:2], args[1::2], strict=True))
             return f"CASE{pairs} ELSE {self._of(args[-1])} END"
+        inner = ", ".join(self._of(arg) for arg in args)
         if op in {"exists", "in", "scalar", "quant"}:
             rel = value[2] if op == "quant" else value
             word = {"exists": "EXISTS ", "in": f"{inner} IN ", "scalar": "", "quant": f"{inner} {value[0]} {value[1]} " if op == "quant" else ""}
