@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.endpoint.scripted.server import ScriptedServer
-from tests.e2e.commands import ORDERS, People, rung
+from tests.e2e.commands import ORDERS, ROOT, People, rung
 
 LADDER = {"EXACT": 4, "EQUIVALENT": 17, "REFUSED": 3, "FAIL": 1, "ERROR": 0}
 
@@ -28,6 +28,22 @@ def test_the_demo_shows_the_ladder_says_scripted_and_exits_0(tmp_path: Path) -> 
     assert "list what was neither cancelled nor refunded" in done.out
     assert "rung run -in " in done.out
     assert "\x1b" not in done.out + done.err
+
+
+def test_the_transcript_in_the_readme_is_what_the_demo_prints(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    shown = readme.split("$ rung demo\n")[1].split("```")[0]
+    printed = rung(tmp_path, "demo").out
+    for line in shown.split("Failures\n")[0].splitlines()[1:]:
+        assert line in printed.splitlines()
+    assert "list what was neither cancelled nor refunded" in shown
+
+
+def test_the_kept_run_reads_back_as_it_was_written() -> None:
+    done = rung(ROOT, "report", "results/orders-scripted")
+    assert done.status == 0, done.err
+    assert "24 of 25 cases passed, 96 %" in done.out
+    assert "Scripted answers" in done.out
 
 
 def test_run_on_the_same_corpus_exits_1_and_its_files_say_the_same(tmp_path: Path) -> None:
@@ -190,3 +206,70 @@ def test_init_writes_what_a_dry_run_takes(tmp_path: Path) -> None:
     assert again.status == 2
     assert "there already: " in again.err
     assert rung(tmp_path, "init", "mine", "--force").status == 0
+
+
+def test_pairs_answers_each_line_in_order(tmp_path: Path) -> None:
+    lines = [
+        {"id": 1, "a": "SELECT a FROM t WHERE a > 1", "b": "SELECT a FROM t WHERE 1 < a"},
+        {"id": 2, "a": "SELECT a FROM t", "b": "DROP TABLE t"},
+        {"id": 3, "a": '{"a": 1}', "b": '{"a": 2}', "kind": "mongo"},
+    ]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done = rung(tmp_path, "pairs", "pairs.jsonl", "-parallel", "2")
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    assert [(answer["id"], answer["relation"]) for answer in answers] == [
+        (1, "equivalent"), (2, "undecided"), (3, "different")
+    ]  # fmt: skip
+    assert (done.status, done.err) == (0, "")
+    written = rung(tmp_path, "pairs", "pairs.jsonl", "--out", "answers.jsonl")
+    assert (written.status, written.out) == (0, "")
+    assert len((tmp_path / "answers.jsonl").read_text().splitlines()) == 3
+    assert rung(tmp_path, "pairs", "none.jsonl").status == 2
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "said"),
+    [
+        (["SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE 1 < a"], 0, "the same meaning"),
+        (["SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a > 2"], 1, "data on which the two differ"),
+        (["SELECT 1", "SELECT 1;"], 0, "the same text"),
+        (["SELEC 1", "SELECT 1"], 1, "a: "),
+        (['{"a": 1}', "{a: 1}", "-dialect", "mongo"], 0, "the same meaning"),
+        (["@one.sql", "SELECT 1"], 0, "the same text"),
+        (["@none.sql", "SELECT 1"], 2, ""),
+        (["SELECT 1", "SELECT 2", "-schema", "none.sql"], 2, ""),
+        (["SELECT 1", "SELECT 2", "-star", "all"], 2, ""),
+        (["SELECT a FROM t WHERE a > $1", "SELECT a FROM t WHERE a > 2", "-args-a", "[2]"], 0, "the same meaning"),
+        (["SELECT 1", "SELECT 2", "-args-a", "2]"], 2, ""),
+    ],
+)
+def test_explain(tmp_path: Path, argv: list[str], status: int, said: str) -> None:
+    (tmp_path / "one.sql").write_text("SELECT 1\n")
+    done = rung(tmp_path, "explain", *argv)
+    assert done.status == status, done.err
+    assert said in done.out
+    assert "Traceback" not in done.err
+
+
+def test_explain_as_json_is_the_answer_of_pairs(tmp_path: Path) -> None:
+    done = rung(tmp_path, "explain", "SELECT 1", "SELECT 1", "--json")
+    assert {name: done.document[name] for name in ("relation", "basis", "error")} == {
+        "relation": "identical",
+        "basis": "identical",
+        "error": None,
+    }
+
+
+def test_both_queries_are_run_on_a_fixture(tmp_path: Path) -> None:
+    import sqlite3
+
+    people = People(tmp_path / "people", 10).write()
+    with sqlite3.connect(tmp_path / "people.db") as database:
+        database.execute("CREATE TABLE people (id INTEGER PRIMARY KEY, name TEXT NOT NULL, age INTEGER)")
+        database.executemany("INSERT INTO people (name, age) VALUES (?, ?)", [(f"n{age}", age) for age in range(20)])
+    database.close()
+    with ScriptedServer(people.script()) as server:
+        done = rung(tmp_path, "run", *people.flags(server.base_url), "--exec", "people.db", "--json")
+    assert done.status == 1, done.err
+    assert done.document["executions"] == {"match": 8, "mismatch": 1}
+    assert done.document["warnings"] == []
