@@ -103,6 +103,8 @@ def canonical_expression(term: Expression, trace: Trace | None = None) -> Expres
     key, arguments = found[1], found[2]
     if key in _MIRROR and len(arguments) == 2:
         key, arguments = _MIRROR[key], (arguments[1], arguments[0])
+        if trace is not None:
+            trace.note("expression_mirror")
     if key in _LOGIC:
         flat: list[Expression] = []
         for argument in arguments:

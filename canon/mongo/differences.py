@@ -17,6 +17,10 @@ def filter_differences(expected: Form, actual: Form, where: str) -> tuple[Differ
     """The differences of two forms, at most a dozen."""
     if expected == actual:
         return ()
+    if _literals(expected) == _literals(actual):
+        return (
+            Difference(kind="boolean_structure", where=where, expected=form_text(expected), actual=form_text(actual)),
+        )
     wanted, given = _conjuncts(expected), _conjuncts(actual)
     missing = sorted(wanted - given, key=form_text)[:_MOST]
     extra = sorted(given - wanted, key=form_text)[:_MOST]
@@ -39,6 +43,12 @@ def filter_differences(expected: Form, actual: Form, where: str) -> tuple[Differ
             Difference(kind="boolean_structure", where=where, expected=form_text(expected), actual=form_text(actual))
         ]
     return tuple(found[:_MOST])
+
+
+def _literals(form: Form) -> frozenset[Hashable]:
+    if isinstance(form, forms.Junction):
+        return frozenset().union(*(_literals(part) for part in form.parts))
+    return frozenset({form})
 
 
 def _conjuncts(form: Form) -> set[Hashable]:

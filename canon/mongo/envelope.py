@@ -359,6 +359,8 @@ def _built(operation: Operation, found: Mapping[str, object], keys: frozenset[st
     skip, limit = _whole(found.get("skip"), "skip"), _whole(found.get("limit"), "limit")
     if skip < 0:
         raise ReadError("unparseable", f"skip {skip} is negative")
+    if isinstance(found.get("sort"), list):
+        notations.add("sort_spelling")
     if "limit" in keys and limit <= 0:
         notations.add("limit_forms")
     return MongoQuery(

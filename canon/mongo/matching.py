@@ -334,7 +334,8 @@ def _exists(argument: object, value: object) -> bool:
 
 def _size(argument: object, value: object) -> bool:
     """`$size`: an array with exactly so many elements."""
-    return isinstance(value, list) and len(value) == size_argument(argument)
+    size = size_argument(argument)
+    return isinstance(value, list) and len(value) == size
 
 
 def size_argument(argument: object) -> int:

@@ -183,7 +183,7 @@ def _numbers(own: list[object], leaves: list[Atom], kind: FieldType, sampling: S
         values.append(math.nan)
     if typed:
         values = [variant for value in values for variant in _typed(value)] + [math.nan, Decimal128("NaN")]
-    if typed and any(abs(number(item)) >= 2**31 for item in own if not is_nan(item)):
+    if typed and any(not -(2**31) <= number(item) < 2**31 for item in own if not is_nan(item)):
         sampling.complete = False
     return values
 

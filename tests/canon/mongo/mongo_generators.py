@@ -66,7 +66,22 @@ def operators(rng: random.Random, depth: int = 1) -> dict[str, object]:
     found: dict[str, object] = {}
     for _ in range(1 if rng.random() < 0.8 else 2):
         key = rng.choice(
-            ("$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$in", "$nin", "$exists", "$size", "$type", "$mod", "$all", "$not")
+            (
+                "$eq",
+                "$ne",
+                "$gt",
+                "$gte",
+                "$lt",
+                "$lte",
+                "$in",
+                "$nin",
+                "$exists",
+                "$size",
+                "$type",
+                "$mod",
+                "$all",
+                "$not",
+            )
             + ("$elemMatch", "$regex")
         )
         match key:
