@@ -14,9 +14,13 @@ from harness.endpoint.events import Assembly, EventReader, assemble
 from harness.endpoint.settings import EndpointSettings
 
 MESSAGES = (Message(role="user", content="x"),)
-KEYS = st.sampled_from(
-    ["error", "errors", "message", "detail", "type", "code", "param", "status", "object", "choices", "content", "refusal", "reasoning", "reasoning_content", "tool_calls", "function", "arguments", "finish_reason", "usage", "prompt_tokens", "completion_tokens", "total_tokens", "model", "index", "delta", "text", "metadata", "innererror", "details", "retryDelay", "promptFeedback", "prompt_filter_results", "content_filter_results", "loc", "msg", "fault"]
-)
+NAMES = """
+    error errors message detail type code param status object choices content refusal reasoning reasoning_content
+    tool_calls function arguments finish_reason usage prompt_tokens completion_tokens total_tokens model index delta
+    text metadata innererror details retryDelay promptFeedback prompt_filter_results content_filter_results loc msg
+    fault
+"""
+KEYS = st.sampled_from(NAMES.split())
 SCALARS = st.one_of(
     st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=8),
     st.sampled_from(["stop", "length", "error", "insufficient_quota", "7s", "429", 429, 503, "\ud800", ""]),
