@@ -1,5 +1,7 @@
 """Runs `rung` as a user does: a real process, in a folder of its own."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -10,7 +12,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from unittest import mock
 
+from harness.cli import main
 from harness.endpoint.scripted.script import Match, Script, ScriptedResponse, ScriptLine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -63,6 +67,19 @@ def end(process: subprocess.Popen[str]) -> Done:
 def rung(folder: Path, *argv: object, **extra: str) -> Done:
     """Run a command."""
     return end(start(folder, *argv, **extra))
+
+
+def called(folder: Path, *argv: object) -> Done:
+    """Run a command in this process: as quick as its work, where a process of its own shows nothing more."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        contextlib.chdir(folder),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        mock.patch.dict(os.environ, environment(), clear=True),
+    ):
+        status = main([str(word) for word in argv])
+    return Done(status, out.getvalue(), err.getvalue())
 
 
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.endpoint.scripted.server import ScriptedServer
-from tests.e2e.commands import ORDERS, ROOT, People, rung
+from tests.e2e.commands import ORDERS, ROOT, People, called, rung
 
 LADDER = {"EXACT": 4, "EQUIVALENT": 17, "REFUSED": 3, "FAIL": 1, "ERROR": 0}
 
@@ -40,7 +40,7 @@ def test_the_transcript_in_the_readme_is_what_the_demo_prints(tmp_path: Path) ->
 
 
 def test_the_kept_run_reads_back_as_it_was_written() -> None:
-    done = rung(ROOT, "report", "results/orders-scripted")
+    done = called(ROOT, "report", "results/orders-scripted")
     assert done.status == 0, done.err
     assert "24 of 25 cases passed, 96 %" in done.out
     assert "Scripted answers" in done.out
@@ -119,7 +119,7 @@ def test_exit_status_and_what_is_said(tmp_path: Path, argv: list[str], status: i
     import re
 
     with ScriptedServer(ORDERS / "replies.jsonl") as server:
-        done = rung(tmp_path, "run", *orders(server.base_url), *argv)
+        done = called(tmp_path, "run", *orders(server.base_url), *argv)
     assert done.status == status, done.out + done.err
     assert re.search(said, done.err)
     assert "Traceback" not in done.err
@@ -137,13 +137,13 @@ def test_an_endpoint_that_nobody_answers_at_exits_3(tmp_path: Path) -> None:
 
 
 def test_without_a_model_a_run_says_what_is_missing(tmp_path: Path) -> None:
-    done = rung(tmp_path, "run", "-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json")
+    done = called(tmp_path, "run", "-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json")
     assert (done.status, done.out) == (2, "")
     assert "no model is named: --model NAME" in done.err
 
 
 def test_a_dry_run_needs_no_endpoint_and_counts(tmp_path: Path) -> None:
-    done = rung(tmp_path, "run", "-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json", "-dry-run", "-json")
+    done = called(tmp_path, "run", "-in", ORDERS / "golden.csv", "-config", ORDERS / "config.json", "-dry-run", "-json")
     assert done.status == 0, done.err
     assert done.document["against_itself"] == {"EXACT": 22, "EQUIVALENT": 0, "REFUSED": 3, "FAIL": 0, "ERROR": 0}
     assert (done.document["cases"], done.document["unpinned"], done.document["calls"]) == (25, 0, 25)
@@ -152,7 +152,7 @@ def test_a_dry_run_needs_no_endpoint_and_counts(tmp_path: Path) -> None:
 
 def test_a_dry_run_names_every_problem_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "g.csv").write_text("id,nl,backend,expect_sql\na,one,sqlite,SELEC 1\na,two,sqlite,\n")
-    done = rung(tmp_path, "run", "-in", "g.csv", "-dry-run")
+    done = called(tmp_path, "run", "-in", "g.csv", "-dry-run")
     assert done.status == 2
     assert [line.split(": ")[1] for line in done.err.splitlines()] == ["g.csv:2", "g.csv:3", "g.csv:3"]
 
@@ -161,7 +161,7 @@ def test_predictions_are_graded_without_a_model(tmp_path: Path) -> None:
     people = People(tmp_path / "people", 20).write()
     lines = [{"id": f"p{n}", "sql": f"SELECT name FROM people WHERE {n} < age"} for n in range(19)]
     (tmp_path / "predictions.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    done = rung(tmp_path, "grade", "predictions.jsonl", "-in", people.golden, "-config", people.ddl, "-json")
+    done = called(tmp_path, "grade", "predictions.jsonl", "-in", people.golden, "-config", people.ddl, "-json")
     assert done.status == 1, done.err
     assert done.document["grades"] == {"EXACT": 0, "EQUIVALENT": 19, "REFUSED": 0, "FAIL": 0, "ERROR": 1}
     assert done.document["reasons"] == {"empty": 1}
@@ -170,9 +170,9 @@ def test_predictions_are_graded_without_a_model(tmp_path: Path) -> None:
 def test_an_earlier_run_is_graded_again_by_other_rules(tmp_path: Path) -> None:
     people = People(tmp_path / "people", 20).write()
     with ScriptedServer(people.script()) as server:
-        first = rung(tmp_path, "run", *people.flags(server.base_url), "--json", "--name", "one", "--repeat", "2")
+        first = called(tmp_path, "run", *people.flags(server.base_url), "--json", "--name", "one", "--repeat", "2")
         asked = server.count
-    again = rung(tmp_path, "grade", "runs/one", "--json", "--name", "again")
+    again = called(tmp_path, "grade", "runs/one", "--json", "--name", "again")
     assert server.count == asked == 40
     for name in ("grades", "attempts", "bases"):
         assert again.document[name] == first.document[name]
@@ -182,9 +182,9 @@ def test_an_earlier_run_is_graded_again_by_other_rules(tmp_path: Path) -> None:
 def test_an_earlier_run_says_nothing_of_a_sentence_that_it_was_not_asked(tmp_path: Path) -> None:
     people = People(tmp_path / "people", 3).write()
     with ScriptedServer(people.script()) as server:
-        rung(tmp_path, "run", *people.flags(server.base_url), "--name", "one")
+        called(tmp_path, "run", *people.flags(server.base_url), "--name", "one")
     people.golden.write_text(people.golden.read_text().replace("older than 1 years", "older than one year"))
-    again = rung(tmp_path, "grade", "runs/one", "--json")
+    again = called(tmp_path, "grade", "runs/one", "--json")
     assert again.document["reasons"] == {"empty": 1}
 
 
@@ -198,14 +198,14 @@ def test_stdout_is_the_report_and_stderr_the_rest(tmp_path: Path) -> None:
 
 
 def test_init_writes_what_a_dry_run_takes(tmp_path: Path) -> None:
-    assert rung(tmp_path, "init", "mine").status == 0
-    checked = rung(tmp_path / "mine", "run", "-dry-run", "-json")
+    assert called(tmp_path, "init", "mine").status == 0
+    checked = called(tmp_path / "mine", "run", "-dry-run", "-json")
     assert checked.status == 0, checked.err
     assert checked.document["against_itself"]["EXACT"] == 2
-    again = rung(tmp_path, "init", "mine")
+    again = called(tmp_path, "init", "mine")
     assert again.status == 2
     assert "there already: " in again.err
-    assert rung(tmp_path, "init", "mine", "--force").status == 0
+    assert called(tmp_path, "init", "mine", "--force").status == 0
 
 
 def test_pairs_answers_each_line_in_order(tmp_path: Path) -> None:
@@ -245,14 +245,14 @@ def test_pairs_answers_each_line_in_order(tmp_path: Path) -> None:
 )
 def test_explain(tmp_path: Path, argv: list[str], status: int, said: str) -> None:
     (tmp_path / "one.sql").write_text("SELECT 1\n")
-    done = rung(tmp_path, "explain", *argv)
+    done = called(tmp_path, "explain", *argv)
     assert done.status == status, done.err
     assert said in done.out
     assert "Traceback" not in done.err
 
 
 def test_explain_as_json_is_the_answer_of_pairs(tmp_path: Path) -> None:
-    done = rung(tmp_path, "explain", "SELECT 1", "SELECT 1", "--json")
+    done = called(tmp_path, "explain", "SELECT 1", "SELECT 1", "--json")
     assert {name: done.document[name] for name in ("relation", "basis", "error")} == {
         "relation": "identical",
         "basis": "identical",
@@ -269,7 +269,7 @@ def test_both_queries_are_run_on_a_fixture(tmp_path: Path) -> None:
         database.executemany("INSERT INTO people (name, age) VALUES (?, ?)", [(f"n{age}", age) for age in range(20)])
     database.close()
     with ScriptedServer(people.script()) as server:
-        done = rung(tmp_path, "run", *people.flags(server.base_url), "--exec", "people.db", "--json")
+        done = called(tmp_path, "run", *people.flags(server.base_url), "--exec", "people.db", "--json")
     assert done.status == 1, done.err
     assert done.document["executions"] == {"match": 8, "mismatch": 1}
     assert done.document["warnings"] == []
