@@ -10,7 +10,11 @@ from harness.errors import UsageError
 
 # A start may come this share of the interval early, to make up for a timer that woke the one before it late.
 _EARLY = 0.003
-_SLOWEST = 60.0
+# Slower by half after each repeated 429, quicker by a tenth after each good call: an endpoint that says 429 to less than
+# a fifth of the calls is asked at full pace. It is never asked more than eight times slower than the pace it refused.
+_SLOWER = 1.5
+_QUICKER = 0.9
+_SLOWEST = 8
 _QUICKEST = 0.05
 _CALM = 20
 _MINUTE = 60.0
@@ -20,8 +24,8 @@ class Gate:
     """One gate for everything a run (and its gateway) sends; retries pass it like first tries.
 
     Starts are spaced by `60 / rpm` seconds on the monotonic clock: there is no bucket that could be saved up and no
-    burst. A 429 holds back everybody. When 429 comes again on a call that started after the pause, the spacing doubles;
-    after 20 good calls in a row it eases back by a fifth, never below what `rpm` asks.
+    burst. A 429 holds back everybody. When 429 comes again on a call that started after the pause, the spacing grows by
+    half; each good call eases it by a tenth, never below what `rpm` asks.
 
     Args:
         rpm: starts a minute; `None` = as they come.
@@ -59,6 +63,7 @@ class Gate:
         self._used_sum = 0
         self._pauses = 0
         self._calm = 0
+        self._refused = 0.0
         self.notices: tuple[str, ...] = ()
 
     @property
@@ -104,11 +109,11 @@ class Gate:
         if not self._pauses:
             return
         self._calm += 1
-        if self._calm >= _CALM:
-            self._calm = 0
-            self._pauses = max(self._pauses - 1, 0) if self._interval <= self._floor else self._pauses
-            eased = self._interval * 0.8
+        if self._interval > self._floor:
+            eased = self._interval * _QUICKER
             self._interval = eased if eased > max(self._floor, _QUICKEST / 2) else self._floor
+        elif self._calm >= _CALM:
+            self._pauses = 0
 
     def _is_open(self) -> bool:
         unpaced = self._interval == 0 and self._tpm is None
@@ -145,8 +150,9 @@ class Gate:
         return now
 
     def _slow_down(self) -> None:
-        pace = self._interval or self._observed()
-        self._interval = min(max(pace * 2, _QUICKEST), max(_SLOWEST, self._floor))
+        if self._interval <= self._floor:
+            self._refused = self._interval or self._observed()
+        self._interval = min(max(self._interval, self._refused) * _SLOWER, self._refused * _SLOWEST)
         self._due = max(self._due, self._open_at)
         rate = 60.0 / self._interval
         self.notices = (f"repeated 429: slowed down to {rate:.3g} calls a minute",)

@@ -94,7 +94,7 @@ def test_client_reaches_60_percent_of_a_bare_loop(endpoint, parallel):
         bare_s = asyncio.run(bare(endpoint, count, parallel))
         ours_s = asyncio.run(ours(endpoint, count, parallel))
         shares.append(bare_s / ours_s)
-        print(
+        print(  # noqa: T201  a bench prints its figures
             f"\nparallel {parallel}: bare {count / bare_s:.0f}/s, client {count / ours_s:.0f}/s, {shares[-1]:.0%}",
             end="",
         )
@@ -139,7 +139,7 @@ def test_gateway_adds_at_most_3_ms(endpoint):
         return statistics.median(direct), statistics.median(through)
 
     direct, through = asyncio.run(run())
-    print(
+    print(  # noqa: T201  a bench prints its figures
         f"\nmedian: direct {direct:.2f} ms, through the gateway {through:.2f} ms, added {through - direct:.2f} ms",
         end="",
     )

@@ -94,14 +94,34 @@ def test_calls_in_flight_at_a_pause_do_not_slow_the_pace():
     assert gate.notices == ()
 
 
-def test_repeated_429_doubles_the_spacing_and_says_so():
+def test_repeated_429_widens_the_spacing_and_says_so():
     clock = Clock()
     gate = Gate(600, clock=clock, sleep=clock.sleep)
     for _ in range(3):
         gate.too_many(starts(gate, 1)[0], 0.5)
-    assert gate.interval == pytest.approx(0.4)
-    assert gate.notices == ("repeated 429: slowed down to 150 calls a minute",)
-    assert gaps(starts(gate, 3)) == [0.4, 0.4]
+    assert gate.interval == pytest.approx(0.225)
+    assert gate.notices == ("repeated 429: slowed down to 267 calls a minute",)
+    assert gaps(starts(gate, 3)) == [0.225, 0.225]
+
+
+def test_it_is_never_more_than_eight_times_slower():
+    clock = Clock()
+    gate = Gate(600, clock=clock, sleep=clock.sleep)
+    for _ in range(50):
+        gate.too_many(starts(gate, 1)[0], 0.5)
+    assert gate.interval == pytest.approx(0.8)
+
+
+def test_an_occasional_429_costs_no_pace():
+    clock = Clock()
+    gate = Gate(600, clock=clock, sleep=clock.sleep)
+    for number in range(2000):
+        started = starts(gate, 1)[0]
+        if number % 8 == 0:
+            gate.too_many(started, 0.01)
+        else:
+            gate.good(None)
+    assert gate.interval == pytest.approx(0.1)
 
 
 def test_good_calls_ease_the_pace_back_to_the_rate_and_no_further():
