@@ -124,7 +124,10 @@ class Auditor:
 
     def _pinned(self, case: Case, add: Add) -> None:
         words = relative_words(case.nl)
-        if words and self._clock(case) is None and not isinstance(case.expectation, ExpectRefusal):
+        reads = isinstance(case.expectation, ExpectSql) and _reads_clock(case.expectation.text, case.backend)
+        if reads and self._clock(case) is None:
+            add("pinned", "error", "the golden reads the clock, and none is pinned: fill in `now`")
+        elif words and self._clock(case) is None and not isinstance(case.expectation, ExpectRefusal):
             add("pinned", "warning", f"the sentence says {', '.join(words)!s}, and no clock is pinned: fill in `now`")
 
     def _itself(self, case: Case, answer: SqlAnswer | MongoAnswer, add: Add) -> None:
@@ -176,7 +179,7 @@ class Auditor:
         try:
             tree = parsed(expectation.text, case.backend, expectation.args or (), self._clock(case))
         except Unrunnable as problem:
-            add("deterministic" if "time" in str(problem) or "clock" in str(problem) else "runs", "error", str(problem))
+            add("deterministic" if "each time" in str(problem) else "runs", "error", str(problem))
             return None
         if schema is not None:
             _domain(tree, schema, self.knowledge.schema(case), add)
@@ -303,6 +306,15 @@ class Auditor:
         used = [w for w in words if w in known and w not in _PLAIN_WORDS]
         if not left and used:
             add("refusal", "warning", f"a refusal is expected, but the vocabulary has {', '.join(dict.fromkeys(used))}")
+
+
+def _reads_clock(text: str, dialect: str) -> bool:
+    from canon.sql import read_sql
+
+    try:
+        return read_sql(text, dialect=dialect).uses_clock
+    except ReadError:
+        return False
 
 
 def _names(vocabulary: Vocabulary) -> Iterator[str]:

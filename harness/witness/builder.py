@@ -1,11 +1,12 @@
 """Builds small databases that the schema allows and that a pair of queries is likely to see differently."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from random import Random
 
 from harness.witness.conditions import Block, Demands, Place, Spot
 from harness.witness.database import Layout, Relation, Rows, Value, comparable
-from harness.witness.domains import Domain, fitting, kind_of
+from harness.witness.domains import BASE_DATE, Domain, fitting, kind_of
 from harness.witness.drawing import Drawing
 
 MAX_ROWS = 160
@@ -83,9 +84,9 @@ class Builder:
         drawing.enter(block, flip=not plain and random.random() < 0.45)
         times, fixed = 1, frozenset[Spot]()
         dice = random.random()
-        if dice < 0.5:
+        if dice < 0.6:
             times = random.choice(self.sizes)
-            if self.large and index > 6 and random.random() < 0.3:
+            if self.large and index > 6 and random.random() < 0.4:
                 times = random.choice(self.large)
             if drawing.groups and random.random() < 0.75:
                 fixed = drawing.group_roots()
@@ -159,6 +160,7 @@ class Draft:
         self.null_rate = random.choice((0.0, 0.0, 0.1, 0.3))
         self.width = random.choice((1, 2, 2, 3, 4))
         self.named_rate = random.choice((0.4, 0.7, 0.9))
+        self.spread = random.random() < (0.45 if builder.demands.counts else 0.1)
         self.choices: dict[Place, list[Value]] = {}
         self.cursor = 0
 
@@ -257,6 +259,9 @@ class Draft:
     ) -> None:
         """Let a foreign key that nothing asks of point at a parent that is there already."""
         parents = self.rows.get(parent, [])
+        if columns in relation.keys:
+            # One row for each parent: those that have theirs are no choice.
+            parents = [p for p in parents if self._find(relation, columns, [p[i] for i in parent_columns]) is None]
         if not parents or any(index in cells for index in columns) or self.builder.random.random() < 0.2:
             return
         chosen = self.builder.random.choice(parents)
@@ -275,6 +280,11 @@ class Draft:
         place = Place(relation.name, index)
         if index not in relation.required and random.random() < self.null_rate:
             return None
+        if self.spread and relation.columns[index].values is None and random.random() < 0.9:
+            # Rows that differ in every column leave no tie at a LIMIT.
+            distinct = self._unused(relation, index)
+            if distinct is not None:
+                return distinct
         active = self.active(place)
         if active and random.random() < 0.85:
             fitted = self._fitted(relation, index, random.choice(active))
@@ -286,17 +296,18 @@ class Draft:
 
     def _unused(self, relation: Relation, index: int) -> Value:
         place = Place(relation.name, index)
-        taken = {comparable(row[index]) for row in self.rows[relation.name]}
+        taken = {_signature([row[index]]) for row in self.rows[relation.name]}
         domain = self.builder.domains[place]
         pool = [*self.active(place), *domain.named] if self.builder.random.random() < 0.4 else []
         for value in (*pool, *domain.plain, *domain.near, *domain.named):
             fitted = self._fitted(relation, index, value)
-            if fitted is not None and comparable(fitted) not in taken and fitted != "":
+            if fitted is not None and _signature([fitted]) not in taken and fitted != "":
                 return fitted
         self.cursor += 1
-        for value in (self.cursor + 10, f"k{self.cursor}"):
+        later = (BASE_DATE + timedelta(days=self.cursor)).isoformat()
+        for value in (self.cursor + 10, f"k{self.cursor}", later):
             fitted = self._fitted(relation, index, value)
-            if fitted is not None and comparable(fitted) not in taken:
+            if fitted is not None and _signature([fitted]) not in taken:
                 return fitted
         return None
 
@@ -309,6 +320,9 @@ class Draft:
             if not open_:
                 return False
             for index in open_:
+                if len(key) == 1:
+                    row[index] = self._unused(relation, index)
+                    continue
                 values = self.builder.domains[Place(relation.name, index)].values
                 row[index] = self.builder.random.choice(values) if values else row[index]
         return False

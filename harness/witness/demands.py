@@ -433,7 +433,7 @@ class _Reader:
             constants = [literal(part) for part in item.find_all(exp.Literal)]
             for spot in self._spots(item, scope):
                 self.demands.literals.setdefault(spot.place, []).extend(c for c in constants if c is not None)
-        if isinstance(item, _NUMERIC_USES):
+        if isinstance(item, _NUMERIC_USES) or (isinstance(item, exp.Cast) and item.to.is_type(*exp.DataType.NUMERIC_TYPES)):
             self.demands.numeric.update(spot.place for spot in self._spots(item, scope))
         if isinstance(item, _DATE_USES) or (isinstance(item, exp.Anonymous) and item.name.upper() in _DATE_NAMES):
             self.demands.dated.update(spot.place for spot in self._spots(item, scope))
@@ -456,6 +456,8 @@ class _Reader:
         self._note_constants(spots, [value for value in constants if value is not None])
         inner = [literal(part) for side in sides for part in _shallow(side) if isinstance(part, exp.Literal)]
         self._note_constants(spots, inner)
+        if not all(isinstance(side, exp.Column | exp.Literal) for side in sides):
+            self.demands.steps += [int(v) for v in inner if isinstance(v, int | float) and 0 < v <= 400]
         for index, group in enumerate(by_side):
             for later in by_side[index + 1 :]:
                 self.demands.alike += [(one.place, other.place) for one in group for other in later]

@@ -347,6 +347,12 @@ def _near_dates(value: str, day: str, kind: str) -> list[Value]:
     return [*days, *times]
 
 
+def _years_from(anchor: date, years: int) -> list[date]:
+    """The same day so many years earlier, for ages; and the first day of that year."""
+    year = anchor.year - years
+    return [date(year, anchor.month, min(anchor.day, 28)), date(year, 1, 1)] if year > 0 else []
+
+
 def _around(step: int) -> tuple[int, ...]:
     return (step, step - 1, step + 1, -step, 1 - step, -step - 1)
 
@@ -362,6 +368,7 @@ def _dates(named: list[Value], kind: str, steps: list[int]) -> list[Value]:
                 days.append(anchor + timedelta(offset))
             except OverflowError:
                 continue
+            days += _years_from(anchor, offset) if 0 < offset <= 150 else []
     days += [date(2011, 12, 31), date(2013, 1, 1)]
     if kind in {"date", "date text"}:
         return [day.isoformat() for day in days]

@@ -76,7 +76,7 @@ def find_witness(
         actual: the query that is judged.
         dialect: the sqlglot name of their dialect.
         schema: tables and keys, or DDL text, or `None` to infer the tables from the queries.
-        now: the pinned clock, aware; without it a query that reads the clock is not run.
+        now: the pinned clock, aware; without it both queries are asked at one fixed instant.
         seed: the same seed finds the same witness.
         budget_ms: time for the whole search, in milliseconds.
         differences: what canon says differs; the search looks there first.
@@ -344,6 +344,9 @@ class Search:
 
     def _finish(self, rows: Rows) -> RowWitness | None:
         """Shrink, confirm and describe; `None` where the difference does not stand."""
+        sides = self.plan.sides
+        if self._differs(rows, LAST_SAMPLES, sides) == "no" or not self._plainly_differs(rows, sides):
+            return None
         for samples in (2, LAST_SAMPLES):
             # What is left after shrinking is for the confirmation.
             until = time.monotonic() + 0.6 * (self.deadline - time.monotonic())
