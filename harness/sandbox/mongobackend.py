@@ -10,7 +10,15 @@ from harness.sandbox.backends import Job, Outcome, UnreachableError
 from harness.sandbox.fixtures import Fixture
 from harness.sandbox.processes import Process
 from harness.sandbox.result import Validation
-from harness.sandbox.serverbackend import ASSUMED_LAYERS, ask, failure_of, limits_of, pair_request, time_left
+from harness.sandbox.serverbackend import (
+    ASSUMED_LAYERS,
+    after_setup,
+    ask,
+    failure_of,
+    limits_of,
+    pair_request,
+    time_left,
+)
 from harness.sandbox.slots import Slot
 from harness.sandbox.work import Failure, outcome_of
 from harness.types.results import ComparisonConfig
@@ -58,7 +66,7 @@ class MongoBackend:
     def execute(self, slot: Slot, query: str, job: Job) -> Outcome:
         """Validate and run one query."""
         try:
-            self.check(slot)
+            job = after_setup(job, lambda: self.check(slot))
             seconds = time_left(job)
             request = {"op": "run", "query": query, **self._conditions(job), **limits_of(job.policy, seconds)}
             answer = self._ask(slot, request, seconds + job.policy.grace_seconds)

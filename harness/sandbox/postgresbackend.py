@@ -9,7 +9,15 @@ from harness.sandbox.backends import Job, Outcome, UnreachableError
 from harness.sandbox.fixtures import Fixture
 from harness.sandbox.processes import Process
 from harness.sandbox.reading import FixtureSchema, SqlRead, read_query, schema_of
-from harness.sandbox.serverbackend import ASSUMED_LAYERS, ask, failure_of, limits_of, pair_request, time_left
+from harness.sandbox.serverbackend import (
+    ASSUMED_LAYERS,
+    after_setup,
+    ask,
+    failure_of,
+    limits_of,
+    pair_request,
+    time_left,
+)
 from harness.sandbox.slots import Slot
 from harness.sandbox.work import Failure, outcome_of
 from harness.types.results import ComparisonConfig
@@ -52,7 +60,7 @@ class PostgresBackend:
         """Validate and run one query."""
         read: SqlRead | None = None
         try:
-            self.check(slot)
+            job = after_setup(job, lambda: self.check(slot))
             assert self._schema is not None
             read = read_query(slot, query, job, self.dialect, self._schema)
             if read.failure is not None:

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from harness.sandbox.backends import Job
@@ -77,3 +78,10 @@ def ask(slot: Slot, key: str, start: Callable[[], Process], request: dict[str, A
 def time_left(job: Job) -> float:
     """Seconds that a query still has."""
     return min(job.deadline - time.monotonic(), job.policy.deadline_seconds)
+
+
+def after_setup(job: Job, setup: Callable[[], None]) -> Job:
+    """Connect or start what is needed; the time that takes is not the query's."""
+    started = time.monotonic()
+    setup()
+    return replace(job, deadline=job.deadline + time.monotonic() - started)

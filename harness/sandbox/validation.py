@@ -284,7 +284,9 @@ def _check_calls(tokens: tuple[Token, ...], tree: exp.Query, dialect: SqlDialect
             calls.append(word)
         elif lists[word] > 0:
             lists[word] -= 1
-        elif token.token_type == TokenType.IDENTIFIER or word not in _SYNTAX:
+        elif (
+            token.token_type == TokenType.IDENTIFIER or word not in _SYNTAX or (word == "glob" and dialect != "sqlite")
+        ):
             raise Rejected("function_not_allowed")
     return tuple(sorted(set(calls)))
 

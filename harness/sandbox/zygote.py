@@ -148,9 +148,9 @@ class Zygote:
             return {**failure.report(), "layers": []}
         if request["op"] == "probe":
             return {"status": "success", "layers": layers, "facts": _probe(request["what"], request["address_space"])}
-        if reader is None:
-            reader = self._engine.SqliteReader(image, request["value_bytes"], request["heap"] + request["image_bytes"])
         try:
+            if reader is None:
+                reader = self._engine.open_reader(image, request)
             return {**_serve_case(request, reader, out), "layers": layers}
         except Failure as failure:
             return {**failure.report(), "layers": layers}
@@ -168,7 +168,10 @@ def _serve_case(request: dict[str, Any], reader: Any, out: int) -> dict[str, Any
         max_result_bytes=request.get("result_bytes", 0),
     )
     if request["op"] == "schema":
-        return dict(reader.describe())
+        try:
+            return dict(reader.describe())
+        except Exception as error:
+            raise (reader.failure(error) or error) from error
     if request["op"] == "compare":
         pair = Pair(request["reference"], request["generated"], Rules.read(request["rules"]), request["show_diff"])
         return compare(reader, pair, limits, lambda stage: _write(out, stage.encode() + b"\n"))

@@ -100,7 +100,11 @@ class PostgresReader:
         self._connection.execute(limit)
         # A named cursor goes through the extended protocol, which takes one statement and no more.
         cursor = self._connection.cursor(name=f"rung_{self._count}", scrollable=False)
-        cursor.execute(query.encode())
+        try:
+            cursor.execute(query.encode())
+        except psycopg.Error:
+            _close(cursor)
+            raise
         described = cursor.description or []
         types = self._connection.adapters.types
         columns = []
@@ -113,16 +117,18 @@ class PostgresReader:
     @staticmethod
     def _fetch(cursor: psycopg.ServerCursor[Row], deadline: float) -> Iterator[Row]:
         batch = 1
-        while True:
-            if time.monotonic() > deadline:
-                raise Failure("timeout", "deadline", "deadline")
-            found = cursor.fetchmany(batch)
-            yield from found
-            if len(found) < batch:
-                cursor.close()
-                return
-            # Wide rows stay few at a time, so that they fit into this process.
-            batch = min(batch * 10, 1000) if sum(len(str(value)) for value in found[0]) < 2000 else 10
+        try:
+            while True:
+                if time.monotonic() > deadline:
+                    raise Failure("timeout", "deadline", "deadline")
+                found = cursor.fetchmany(batch)
+                yield from found
+                if len(found) < batch:
+                    return
+                # Wide rows stay few at a time, so that they fit into this process.
+                batch = min(batch * 10, 1000) if sum(len(str(value)) for value in found[0]) < 2000 else 10
+        finally:
+            _close(cursor)
 
     def failure(self, error: Exception) -> Failure | None:
         """What an exception of psycopg means; see `work.Reader`."""
@@ -138,6 +144,12 @@ class PostgresReader:
         if state is None and self._connection.broken:
             return Failure("execution_error", "engine_lost", "engine")
         return Failure("execution_error", "query_failed", "engine", **known)
+
+
+def _close(cursor: psycopg.ServerCursor[Row]) -> None:
+    """Close a cursor, also in a transaction that has failed."""
+    with contextlib.suppress(psycopg.Error):
+        cursor.close()
 
 
 _MEANINGS: dict[type[Exception], tuple[str, str, str]] = {

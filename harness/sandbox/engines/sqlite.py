@@ -42,6 +42,18 @@ def lay_down(image: bytes) -> sqlite3.Connection:
     return connection
 
 
+def open_reader(connection: sqlite3.Connection, request: dict[str, Any]) -> "SqliteReader":
+    """Set the limits on an image that was laid down.
+
+    Raises:
+        Failure: it is no database, or a damaged one.
+    """
+    try:
+        return SqliteReader(connection, request["value_bytes"], request["heap"] + request["image_bytes"])
+    except sqlite3.Error as error:
+        raise Failure("execution_error", "database_unreadable", "engine") from error
+
+
 class SqliteReader:
     """Runs reads on an image.
 
