@@ -9,9 +9,9 @@ from harness.endpoint.logs import log_event
 from harness.errors import UsageError
 
 # A start may come this share of the interval early, to make up for a timer that woke the one before it late.
-_EARLY = 0.003
-# Slower by half after each repeated 429, quicker by a tenth after each good call: an endpoint that says 429 to less than
-# a fifth of the calls is asked at full pace. It is never asked more than eight times slower than the pace it refused.
+_EARLY = 0.008
+# Slower by half after each repeated 429, quicker by a tenth after each good call: an endpoint that says 429 to less
+# than a fifth of the calls is asked at full pace. It is never asked more than eight times slower than that.
 _SLOWER = 1.5
 _QUICKER = 0.9
 _SLOWEST = 8
