@@ -226,6 +226,7 @@ class Planner:
     shape: Shape = field(default_factory=Shape)
     coerced: bool = False
     lasting: bool = False
+    documents: frozenset[str] = frozenset()
 
     def add(self, stage: Document) -> None:
         """Add a stage of a pipeline.
@@ -304,6 +305,7 @@ class Planner:
         if not self.shape.closed:
             self.shape = Shape()
         self.lasting = True
+        self.documents = frozenset()
 
     def opaque(self, shown: str) -> None:
         """Add a stage that is compared as it is written, and reads and makes whatever it will."""
@@ -311,6 +313,7 @@ class Planner:
         self.stages.append(Stage("opaque", shown, reads=frozenset({""})))
         self.shape = Shape()
         self.lasting = True
+        self.documents = frozenset()
 
     def match(self, condition: Document) -> None:
         """Add a `$match`, each of its conjuncts as early as it may stand."""
@@ -326,7 +329,7 @@ class Planner:
             NeedsWholeDocumentError: it reads whole documents.
         """
         stored = not self.lasting
-        reader = _ShapedReader(self.fields if stored else {}, self.trace, shape=self.shape)
+        reader = _ShapedReader(self.fields if stored else {}, self.trace, shape=self.shape, documents=self.documents)
         form = reader.filter(condition)
         self.coerced = self.coerced or reader.coerced
         if not self.shape.identity and any(atom.operator == "opaque" and not atom.path for atom in atoms_of(form)):
@@ -362,7 +365,7 @@ class Planner:
         subjects: dict[str, object] = {}
         roots: set[str] = set()
         for key, order in keys:
-            subject = self.shape.subject(key)
+            subject = self.shape.subject(key, self.documents)
             roots |= _roots_of_subject(subject, self.shape.at(key))
             subjects.setdefault(".".join(subject), order)
         if self.stages and self.stages[-1].kind == "sort":
@@ -422,12 +425,16 @@ class Planner:
         roots = {base}
         fields = dict(self.shape.fields)
         if isinstance(index, str):
-            slot = f"#index of {shown}"
+            slot = self.fresh(f"#index of {shown}")
             shown += " with index"
             roots.add(slot)
             fields[index.removeprefix("$")] = ("slot", slot)
         if not self.shape.identity:
             self.trace.note("projection_placement")
+        declared = self.fields.get(base) if not self.lasting else None
+        if not rest and (base.startswith("#lookup ") or (declared is not None and declared.item == "object")):
+            # What a lookup finds, and the elements of an array declared to hold documents, are no arrays.
+            self.documents |= {base}
         self.stages.append(Stage("unwind", shown, reads=frozenset({base}), makes=frozenset(roots)))
         self.shape = Shape(self.shape.closed, fields)
 
@@ -475,6 +482,7 @@ class Planner:
         self.stages.append(Stage("group", label, reads=reads, keys=dict(keys), made=dict(made)))
         self.shape = Shape(True, fields)
         self.lasting = True
+        self.documents = frozenset()
 
     def key(self, term: Expression, keys: dict[str, Expression], *, whole: bool) -> Expression:
         """A group key as a term over the groups; constants are no keys.
@@ -545,6 +553,7 @@ class Planner:
         self.stages.append(Stage("opaque", f"root {show(term)}", reads=frozenset(roots_of(term))))
         self.shape = Shape()
         self.lasting = True
+        self.documents = frozenset()
 
     def lookup(self, spec: Document) -> None:
         """Add a `$lookup`; what it finds is named by what was looked up."""
@@ -558,16 +567,22 @@ class Planner:
         parts = [f"from {text(spec.get('from'))}"]
         local = spec.get("localField")
         if isinstance(local, str):
-            subject = self.shape.subject(local)
+            subject = self.shape.subject(local, self.documents)
             roots |= _roots_of_subject(subject, self.shape.at(local))
             parts.append(f"where {'.'.join(subject)} is {spec.get('foreignField')}")
         pipeline = spec.get("pipeline")
         if isinstance(pipeline, list):
             parts.append(self._inner(spec, pipeline, roots))
-        slot = "#lookup " + " ".join(parts)
+        slot = self.fresh("#lookup " + " ".join(parts))
         self.trace.note("field_renaming")
         self.stages.append(Stage("lookup", slot, reads=frozenset(roots), makes=frozenset({slot})))
         self.shape = Shape(self.shape.closed, {**self.shape.fields, name: ("slot", slot)})
+
+    def fresh(self, slot: str) -> str:
+        """A slot's name that no stage has made yet: the same lookup done again finds anew what may have been unwound."""
+        while any(slot in stage.makes for stage in self.stages):
+            slot += "'"
+        return slot
 
     def _inner(self, spec: Document, pipeline: list[object], roots: set[str]) -> str:
         """The pipeline of a `$lookup` as text, its variables replaced by what they stand for."""
@@ -619,6 +634,7 @@ class Planner:
         self.stages.append(Stage("opaque", f"facet {'; '.join(sorted(set(slots.values())))}", reads=frozenset({""})))
         self.shape = Shape(True, {name: ("slot", slot) for name, slot in slots.items()})
         self.lasting = True
+        self.documents = frozenset()
 
     def union(self, argument: object) -> None:
         """Add a `$unionWith`."""
@@ -628,6 +644,7 @@ class Planner:
         self.stages.append(Stage("opaque", shown, reads=frozenset({""})))
         self.shape = Shape()
         self.lasting = True
+        self.documents = frozenset()
 
     # -- the end --------------------------------------------------------------------------------------------------
 
@@ -671,13 +688,14 @@ class Planner:
 class _ShapedReader(Reader):
     """Reads a filter over a shape as one over the documents read."""
 
-    def __init__(self, fields: Mapping[str, Field], trace: Trace, shape: Shape) -> None:
+    def __init__(self, fields: Mapping[str, Field], trace: Trace, shape: Shape, documents: frozenset[str]) -> None:
         super().__init__(fields, trace)
         self.shape = shape
+        self.documents = documents
 
     def located(self, path: str) -> tuple[str, ...]:
         """A path over the shape as a path over the documents read."""
-        return self.shape.subject(path)
+        return self.shape.subject(path, self.documents)
 
     def expression(self, expression: Expression, positive: bool) -> Form:
         """The form of `$expr`."""

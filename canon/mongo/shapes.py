@@ -21,9 +21,6 @@ from canon.mongo.expressions import truthy
 from canon.mongo.identities import Trace
 from canon.mongo.values import Document
 
-FIND_ONLY = frozenset({"$slice", "$elemMatch", "$meta"})
-"""Operators that mean something else in the projection of a find than in an expression."""
-
 
 class NeedsWholeDocumentError(Exception):
     """A term reads the document as a whole, so that the shape must become a stage first."""
@@ -75,14 +72,18 @@ class Shape:
             raise NeedsWholeDocumentError
         return rebuilt(term, self._through)
 
-    def subject(self, path: str) -> tuple[str, ...]:
+    def subject(self, path: str, documents: frozenset[str] = frozenset()) -> tuple[str, ...]:
         """The path of a filter or a sort key over this shape as a path over the documents read.
 
         What is no field of those is a root of its own, named by its term: `=$a.b`, `#$sum(1)`.
+
+        Args:
+            path: the path.
+            documents: the roots that are known to be no arrays.
         """
         name, _, rest = path.partition(".")
         parts = tuple(rest.split(".")) if rest else ()
-        return subject_of(self.root(name), parts)
+        return subject_of(self.root(name), parts, documents)
 
     def text(self) -> str:
         """A text that is equal exactly for equal shapes, the order of fields aside."""
@@ -150,20 +151,28 @@ def _related(path: str, dropped: tuple[str, ...]) -> bool:
     return any(path == own or path.startswith(own + ".") or own.startswith(path + ".") for own in dropped)
 
 
-def subject_of(term: Expression, rest: tuple[str, ...]) -> tuple[str, ...]:
-    """A path below a term, as a path of the match language over the documents read."""
+def subject_of(term: Expression, rest: tuple[str, ...], documents: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """A path below a term, as a path of the match language over the documents read.
+
+    One step into what is no array is the same in both languages; from an array, an expression takes the array of what
+    its documents have, where a path takes each.
+    """
     match term[0]:
+        case "path" if term[1].count(".") == 1 and term[1].split(".")[0] in documents:
+            return (*term[1].split("."), *rest)
+        case "get" if term[1][0] == "slot" and term[1][1] in documents and "." not in term[2]:
+            return (term[1][1], term[2], *rest)
         case "path" if "." not in term[1]:
             return (term[1], *rest)
         case "slot":
             return (term[1], *rest)
         case "rec" if rest:
             inner = dict(term[1])
-            return subject_of(inner.get(rest[0], MISSING_TERM), rest[1:])
+            return subject_of(inner.get(rest[0], MISSING_TERM), rest[1:], documents)
         case "pick" if rest and _under(".".join(rest), term[2]):
-            return subject_of(term[1], rest)
+            return subject_of(term[1], rest, documents)
         case "drop" if rest and not _related(".".join(rest), term[2]):
-            return subject_of(term[1], rest)
+            return subject_of(term[1], rest, documents)
         case _:
             return ("=" + show(term), *rest)
 

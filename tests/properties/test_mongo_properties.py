@@ -1,5 +1,6 @@
 """What is called equivalent agrees on every document tried; what is refuted comes with a document that shows it."""
 
+import contextlib
 import json
 import random
 
@@ -99,10 +100,8 @@ def test_verdicts_hold_on_random_documents_and_in_both_directions(seed):
 @SETTINGS
 @given(st.text(max_size=200))
 def test_no_text_makes_reading_or_comparing_fail_otherwise_than_typed(text):
-    try:
-        read_mongo(text)
-    except ReadError as error:
-        assert error.message
+    with contextlib.suppress(ReadError):
+        assert read_mongo(text).operation in ("find", "aggregate", "count", "distinct")
     verdict = compare_mongo(text, "{a: 1}")
     assert verdict.relation in ("identical", "equivalent", "different", "undecided")
 

@@ -27,6 +27,25 @@ SCALARS = (
     ObjectId("507f1f77bcf86cd799439011"),
 )
 
+OPERATORS = (
+    "$eq",
+    "$ne",
+    "$gt",
+    "$gte",
+    "$lt",
+    "$lte",
+    "$in",
+    "$nin",
+    "$exists",
+    "$size",
+    "$type",
+    "$mod",
+    "$all",
+    "$not",
+    "$elemMatch",
+    "$regex",
+)
+
 
 def value(rng: random.Random, depth: int = 2) -> object:
     """A scalar, an array or a document."""
@@ -65,25 +84,7 @@ def operators(rng: random.Random, depth: int = 1) -> dict[str, object]:
     """One or two operators, as they stand under a path."""
     found: dict[str, object] = {}
     for _ in range(1 if rng.random() < 0.8 else 2):
-        key = rng.choice(
-            (
-                "$eq",
-                "$ne",
-                "$gt",
-                "$gte",
-                "$lt",
-                "$lte",
-                "$in",
-                "$nin",
-                "$exists",
-                "$size",
-                "$type",
-                "$mod",
-                "$all",
-                "$not",
-            )
-            + ("$elemMatch", "$regex")
-        )
+        key = rng.choice(OPERATORS)
         match key:
             case "$eq" | "$ne":
                 found[key] = literal(rng)

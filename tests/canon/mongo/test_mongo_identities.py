@@ -14,7 +14,8 @@ NOW = datetime(2026, 8, 4, tzinfo=UTC)
 ROWS = [
     ("shell_text", '{"a": {"$oid": "507f1f77bcf86cd799439011"}}', "{a: ObjectId('507f1f77bcf86cd799439011')}",
      "{a: '507f1f77bcf86cd799439011'}"),
-    ("clock_folding", "{d: {$gt: new Date()}}", "{d: {$gt: ISODate('2026-08-04')}}", "{d: {$gt: ISODate('2026-08-05')}}"),
+    ("clock_folding", "{d: {$gt: new Date()}}", "{d: {$gt: ISODate('2026-08-04')}}",
+     "{d: {$gt: ISODate('2026-08-05')}}"),
     ("number_spelling", '{"a": 500}', '{"a": 500.0}', '{"a": "500"}'),
     ("sort_spelling", '{"sort": [{"field": "a", "order": -1}]}', '{"sort": {"a": -1}}', '{"sort": {"a": 1}}'),
     ("limit_forms", "db.o.find().limit(0)", "db.o.find()", "db.o.find().limit(1)"),
@@ -33,7 +34,8 @@ ROWS = [
     ("exclusion", '{"a": {"$nin": [1, 2]}}', '{"$and": [{"a": {"$ne": 1}}, {"a": {"$ne": 2}}]}',
      '{"$or": [{"a": {"$ne": 1}}, {"a": {"$ne": 2}}]}'),
     ("all_members", '{"a": {"$all": [1, 2]}}', '{"$and": [{"a": 2}, {"a": 1}]}', '{"a": [1, 2]}'),
-    ("all_of_element_match", '{"a": {"$all": [{"$elemMatch": {"b": 1}}]}}', '{"a": {"$elemMatch": {"b": 1}}}', '{"a.b": 1}'),
+    ("all_of_element_match", '{"a": {"$all": [{"$elemMatch": {"b": 1}}]}}',
+     '{"a": {"$elemMatch": {"b": 1}}}', '{"a.b": 1}'),
     ("greater_or_equal", '{"$or": [{"a": {"$gt": 3}}, {"a": 3}]}', '{"a": {"$gte": 3}}', '{"a": {"$gt": 3}}'),
     ("null_bound", '{"a": {"$gte": null}}', '{"a": null}', '{"a": {"$exists": false}}'),
     ("regex_notation", "{a: /x/i}", '{"a": {"$regex": "x", "$options": "i"}}', '{"a": {"$regex": "x"}}'),
@@ -55,7 +57,8 @@ ROWS = [
      "db.o.aggregate([{$match: {_id: 5}}, {$group: {_id: '$a'}}])"),
     ("projection_placement", "db.o.aggregate([{$project: {a: 1, b: 1}}, {$unwind: '$a'}])",
      "db.o.aggregate([{$unwind: '$a'}, {$project: {a: 1, b: 1}}])", "db.o.aggregate([{$project: {a: 1, b: 1}}])"),
-    ("projection_merging", "[{$project: {a: 1, b: 1}}, {$project: {a: 1}}]", "[{$project: {a: 1}}]", "[{$project: {b: 1}}]"),
+    ("projection_merging", "[{$project: {a: 1, b: 1}}, {$project: {a: 1}}]", "[{$project: {a: 1}}]",
+     "[{$project: {b: 1}}]"),
     ("field_renaming", "[{$project: {x: '$a'}}, {$group: {_id: '$x'}}]", "[{$group: {_id: '$a'}}]",
      "[{$project: {x: '$a'}}, {$group: {_id: '$a'}}]"),
     ("stage_spelling", "[{$unset: 'a'}]", "[{$project: {a: 0}}]", "[{$project: {a: 1}}]"),
@@ -65,7 +68,8 @@ ROWS = [
     ("lost_sort", "[{$sort: {a: 1}}, {$group: {_id: '$b'}}]", "[{$group: {_id: '$b'}}]",
      "[{$group: {_id: '$b'}}, {$sort: {_id: 1}}]"),
     ("unused_lookup", "[{$lookup: {from: 'p', localField: 'a', foreignField: 'b', as: 'p'}}, {$project: {c: 1}}]",
-     "[{$project: {c: 1}}]", "[{$lookup: {from: 'p', localField: 'a', foreignField: 'b', as: 'p'}}, {$project: {p: 1}}]"),
+     "[{$project: {c: 1}}]",
+     "[{$lookup: {from: 'p', localField: 'a', foreignField: 'b', as: 'p'}}, {$project: {p: 1}}]"),
     ("expression_forms", "[{$project: {x: {$add: ['$a', '$b']}}}]", "[{$project: {x: {$add: ['$b', '$a']}}}]",
      "[{$project: {x: {$subtract: ['$b', '$a']}}}]"),
 ]  # fmt: skip
@@ -87,6 +91,28 @@ def test_date_text_is_a_date_only_where_the_path_is_declared_one():
     assert (verdict.basis, "date_text" in verdict.absorbed) == ("canonical", True)
     assert compare_mongo(*texts).relation == "different"
     assert compare_mongo(*texts, fields={"d": "string"}).relation != "equivalent"
+
+
+LOOKED_UP = "{$lookup: {from: 'p', localField: 'k', foreignField: '_id', as: 'p'}}, {$unwind: '$p'}"
+
+
+def test_a_path_into_a_looked_up_document_is_the_same_in_both_languages():
+    early = f"[{LOOKED_UP}, {{$sort: {{'p.x': 1}}}}, {{$project: {{y: '$p.x'}}}}]"
+    late = f"[{LOOKED_UP}, {{$project: {{y: '$p.x'}}}}, {{$sort: {{y: 1}}}}]"
+    assert compare_mongo(early, late).basis == "canonical"
+    deeper = [text.replace("p.x", "p.x.z") for text in (early, late)]
+    assert compare_mongo(*deeper).relation == "undecided"
+    unwound = [text.replace(LOOKED_UP, "{$unwind: '$p'}") for text in (early, late)]
+    assert compare_mongo(*unwound).relation == "undecided"
+    assert compare_mongo(*unwound, fields={"p": "array<object>"}).basis == "canonical"
+
+
+def test_a_lookup_done_again_is_not_the_one_that_was_unwound():
+    again = LOOKED_UP.split("}}, ")[0].replace("as: 'p'", "as: 'q'") + "}}"
+    one = f"[{LOOKED_UP}, {again}, {{$project: {{x: '$p'}}}}]"
+    two = f"[{LOOKED_UP}, {again}, {{$project: {{x: '$q'}}}}]"
+    assert compare_mongo(one, two).relation == "undecided"
+    assert compare_mongo(one, one.replace("'q'", "'r'")).basis == "canonical"
 
 
 def test_every_identity_has_its_row():
@@ -148,7 +174,8 @@ DIFFERENCES = [
     ("db.o.find().skip(1)", "db.o.find().skip(2)", "offset"),
     ("[{$group: {_id: '$a'}}]", "[{$group: {_id: '$b'}}]", "grouping"),
     ("[{$group: {_id: '$a', n: {$sum: '$x'}}}]", "[{$group: {_id: '$a', n: {$avg: '$x'}}}]", "aggregate"),
-    ("[{$group: {_id: '$a', n: {$sum: 1}}}, {$match: {n: 1}}]", "[{$group: {_id: '$a', n: {$sum: 1}}}, {$match: {n: 2}}]",
+    ("[{$group: {_id: '$a', n: {$sum: 1}}}, {$match: {n: 1}}]",
+     "[{$group: {_id: '$a', n: {$sum: 1}}}, {$match: {n: 2}}]",
      "having"),
     ("[{$unwind: '$a'}]", "[{$unwind: '$b'}]", "pipeline_stage"),
     ("db.o.find({a: 1}).collation({locale: 'en'})", "db.o.find({a: 1})", "collation"),
@@ -172,7 +199,8 @@ PARTIAL = [
     ('{"a": 1}', '{"collection": "o", "filter": {"a": 1}, "limit": 50}', "equivalent"),
     ('{"filter": {"a": 1}, "limit": 5}', '{"filter": {"a": 1}, "limit": 5, "sort": {"b": 1}}', "equivalent"),
     ('{"filter": {"a": 1}, "limit": 5}', '{"filter": {"a": 1}, "limit": 6}', "different"),
-    ('{"collection": "o", "sort": [{"field": "d", "order": -1}], "limit": 10}', "db.o.find({x: 1}).sort({d: -1}).limit(10)",
+    ('{"collection": "o", "sort": [{"field": "d", "order": -1}], "limit": 10}',
+     "db.o.find({x: 1}).sort({d: -1}).limit(10)",
      "equivalent"),
     ('{"collection": "o", "limit": 10}', '{"collection": "p", "limit": 10}', "undecided"),
     ('{"limit": 0}', '{"filter": {"a": 1}}', "equivalent"),

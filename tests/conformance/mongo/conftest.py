@@ -1,4 +1,4 @@
-"""A MongoDB-wire server for differential tests: SecantusDB as its own process, or the server that the environment names."""
+"""MongoDB-wire servers for differential tests: SecantusDB as its own process, and one that the environment names."""
 
 import os
 import shutil

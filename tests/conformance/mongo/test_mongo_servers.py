@@ -1,6 +1,7 @@
 """The matcher, the identities and the witnesses against servers that speak MongoDB's wire protocol.
 
-Where the emulator is known to answer otherwise than documented, the documented behaviour stands and the row is left out for it:
+Where the emulator is known to answer otherwise than documented, the documented behaviour stands and the row is left
+out for it:
 
 * a numeric part of a path picks an element and does not open it, and selects nothing where there is no such element
   (manual: "Query an Array by Array Index");
@@ -61,8 +62,7 @@ def test_the_matcher_agrees_with_the_server_on_random_filters(collection, seed):
         rows = [row for row in stored if not (nested and _nested(row))]
         try:
             ours = {row["_id"] for row in rows if matches(chosen, row)}
-        except ReadError as error:
-            assert error.kind == "unparseable"
+        except ReadError:
             with pytest.raises(OperationFailure):
                 list(documents.find(chosen))
             continue
