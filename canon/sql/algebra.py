@@ -324,6 +324,19 @@ def rewrite(expr: Expr, change: Callable[[Expr], "Expr | None"]) -> Expr:
     return Expr(expr.op, expr.value, args)
 
 
+def rewrite_own(expr: Expr, change: Callable[[Expr], "Expr | None"]) -> Expr:
+    """As `rewrite`, but subqueries are left alone: COUNT(*) in there counts other rows."""
+    changed = change(expr)
+    if changed is not None:
+        return changed
+    if not expr.args:
+        return expr
+    args = tuple([rewrite_own(arg, change) for arg in expr.args])
+    if args == expr.args:
+        return expr
+    return junction(expr.op, args) if expr.op in {"and", "or"} else Expr(expr.op, expr.value, args)
+
+
 def rewrite_rel(rel: "Rel", change: Callable[[Expr], "Expr | None"]) -> "Rel":
     """Apply `rewrite` to every expression of a query, derived tables and branches included."""
 

@@ -1,5 +1,6 @@
 """Reads a schema from DDL text: tables, columns, keys, foreign keys, checks, in any dialect."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -42,6 +43,7 @@ class _Draft:
 
     name: str
     sqlite: bool
+    text: str = ""
     columns: list[Column] = field(default_factory=list)
     primary: tuple[str, ...] = ()
     unique: list[tuple[str, ...]] = field(default_factory=list)
@@ -68,7 +70,7 @@ def read_schema(ddl: str, dialect: str) -> Schema:
     drafts: dict[str, _Draft] = {}
     for statement in statements:
         if isinstance(statement, exp.Create):
-            _create(statement, drafts, facts)
+            _create(statement, drafts, facts, ddl)
         elif isinstance(statement, exp.Alter):
             _alter(statement, drafts, facts)
     return Schema(tables=tuple(_finish(draft, drafts) for draft in drafts.values()))
@@ -82,11 +84,11 @@ def _key(name: str) -> str:
     return name.lower()
 
 
-def _create(statement: exp.Create, drafts: dict[str, _Draft], facts: Dialect) -> None:
+def _create(statement: exp.Create, drafts: dict[str, _Draft], facts: Dialect, ddl: str) -> None:
     kind = str(statement.args.get("kind") or "").upper()
     target = statement.this
     if kind == "TABLE" and isinstance(target, exp.Schema) and isinstance(target.this, exp.Table):
-        draft = _Draft(_name(target.this.this, facts), facts.name == "sqlite")
+        draft = _Draft(_name(target.this.this, facts), facts.name == "sqlite", ddl)
         for item in target.expressions:
             if isinstance(item, exp.ColumnDef):
                 _column(item, draft, facts)
@@ -156,8 +158,7 @@ def _column(item: exp.ColumnDef, draft: _Draft, facts: Dialect) -> None:
             not_null = not constraint.args.get("allow_null")
         elif isinstance(constraint, exp.PrimaryKeyColumnConstraint):
             draft.primary = (name,)
-            declared = kind.sql(dialect=facts.name).upper() if kind is not None else ""
-            not_null = not_null or facts.name != "sqlite" or declared in {"INTEGER", "INT"}
+            not_null = not_null or facts.name != "sqlite" or (found == "integer" and _says_integer(name, draft))
         elif isinstance(constraint, exp.UniqueColumnConstraint):
             draft.unique.append((name,))
         elif isinstance(constraint, exp.Reference):
@@ -247,7 +248,16 @@ def _finish(draft: _Draft, drafts: dict[str, _Draft]) -> Table:
 
 def _implied(column: Column, single: bool, draft: _Draft) -> bool:
     """Whether being in the primary key forbids NULL: everywhere but in SQLite, there for INTEGER PRIMARY KEY alone."""
-    return not draft.sqlite or (single and column.declared.upper() == "INTEGER")
+    return not draft.sqlite or (
+        single and column.declared.upper() == "INTEGER" and _says_integer(column.name, draft)
+    )
+
+
+def _says_integer(name: str, draft: _Draft) -> bool:
+    """Whether the column is declared INTEGER by that very word, as a row id must be (INT makes none)."""
+    pattern = rf"[\"`\[]?{re.escape(name)}[\"`\]]?\s+(INTEGER|[A-Z]+)\b"
+    words = {match.group(1).upper() for match in re.finditer(pattern, draft.text, re.IGNORECASE)}
+    return not words & {"INT", "BIGINT", "SMALLINT", "TINYINT", "MEDIUMINT"}
 
 
 def _declared(name: str, table: _Draft) -> str:

@@ -177,6 +177,8 @@ class Regions:
         if kind == "num" or (not kind and fact.type in NUMERIC_TYPES):
             return list(numbers(cuts, fact.type, copies))
         if kind == "ts" or (not kind and fact.type in INSTANT_TYPES):
+            if any(cut.endswith("24:00:00") for cut in cuts):
+                return None
             if dialect.name == "sqlite" and any(not cut.endswith("00:00:00") for cut in cuts):
                 self.honest = False
             return list(instants(cuts, fact.type, dialect, copies))

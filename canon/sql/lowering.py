@@ -16,6 +16,7 @@ from canon.sql.algebra import (
     Source,
     all_sources,
     col,
+    columns,
     conjuncts,
     contains,
     junction,
@@ -23,7 +24,7 @@ from canon.sql.algebra import (
     rewrite,
 )
 from canon.sql.context import UNKNOWN, ColumnFact, Context
-from canon.sql.facts import output_facts, output_width
+from canon.sql.facts import Determined, output_facts, output_width
 from canon.sql.predicates import negate
 from canon.sql.scalars import Scalars, bound
 from canon.sql.scope import Cte, Item, Scope
@@ -312,7 +313,7 @@ class _SelectReader:
             offset,
             tuple(extra),
         )
-        block = self._global_aggregate(block)
+        block = self._bare_columns(self._global_aggregate(block))
         return block, tuple(self.names), tuple(self.starred)
 
     def _condition(self, node: exp.Expression, into: list[Expr]) -> None:
@@ -659,6 +660,22 @@ class _SelectReader:
         self._condition(self.node.args["qualify"].this, found)
         extra.append(Expr("func", ("qualify",), tuple(found)))
 
+    def _bare_columns(self, block: Block) -> Block:
+        """A grouped query that returns what its groups do not determine: the row it is taken from is the engine's choice.
+
+        Such a query is kept as it stands, with the textual order of its sources, which engines tend to choose by.
+        """
+        if block.group is None or not block.sources:
+            return block
+        keys = set(block.group)
+        outputs = (*block.select, *block.having, *(key.expr for key in block.order))
+        if all(expr in keys or expr.op in {"agg", "lit"} for expr in outputs):
+            return block
+        determined = Determined(block, self.ctx, given=block.group)
+        if all(_settled(expr, keys, determined) for expr in outputs):
+            return block
+        return block._replace(ordered=tuple([source.sid for source in all_sources(block)]))
+
     def _global_aggregate(self, block: Block) -> Block:
         """A block with aggregates and no GROUP BY is one group; without aggregates HAVING needs that too."""
         if block.group is not None:
@@ -667,6 +684,17 @@ class _SelectReader:
         if block.having or any(contains(expr, frozenset({"agg"})) for expr in outputs):
             return block._replace(group=())
         return block
+
+
+def _settled(expr: Expr, keys: set[Expr], determined: Determined) -> bool:
+    """Whether an output is fixed by its group."""
+    if expr.op in {"agg", "lit"} or expr in keys or determined.holds(expr):
+        return True
+    if expr.op in {"col", "star"}:
+        return False
+    if expr.op in {"exists", "in", "scalar", "quant"}:
+        return all(column.value[0] not in determined.own for column in columns(expr) - keys) and not expr.args
+    return all(_settled(arg, keys, determined) for arg in expr.args)
 
 
 def _is_filter_of_one_table(block: Block) -> bool:

@@ -47,6 +47,8 @@ def _normalise(rel: Rel, ctx: Context) -> Rel:
 
 def _apply(block: Block, ctx: Context) -> Rel:
     """Each rule in turn, once."""
+    if block.ordered:
+        return block
     current: Rel = block
     for rule in block_rules():
         if not isinstance(current, Block):

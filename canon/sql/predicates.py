@@ -134,6 +134,10 @@ def _truth(op: str, left: Any, right: Any) -> Expr:
 
 def _against_literal(op: str, term: Expr, literal: Expr, ctx: Context, kind: ColumnType) -> Expr:
     form = literal.value[0]
+    if form == "num" and term.op == "func":
+        ranged = _year_range(op, term, literal, ctx)
+        if ranged is not None:
+            return ranged
     if form == "bool":
         if kind == "boolean" and op == "<>":
             return Expr("=", None, (term, FALSE if literal == TRUE else TRUE))
@@ -156,6 +160,35 @@ def _against_literal(op: str, term: Expr, literal: Expr, ctx: Context, kind: Col
         ">=": (Interval(value, True, None, False),),
     }[op]
     return span(term, Span(form, False, parts), kind, ctx.dialect)
+
+
+def _year_range(op: str, term: Expr, literal: Expr, ctx: Context) -> Expr | None:
+    """`EXTRACT(YEAR FROM d) = 2020`  =  `d >= '2020-01-01' AND d < '2021-01-01'`, for a DATE or a TIMESTAMP without zone."""
+    from canon.sql.facts import type_of
+
+    if term.value[0] == "year":
+        day = term.args[0]
+    elif term.value[0] == "extract" and len(term.args) == 2 and term.args[0] == lit("word", "year"):
+        day = term.args[1]
+    else:
+        return None
+    year = bound(literal)
+    kind = type_of(day, ctx)
+    if kind not in {"date", "timestamp"} or not ctx.dialect.exact_dates or not isinstance(year, int) or not 1 < year < 9998:
+        return None
+    ctx.used.add("year-as-range")
+    start, end = f"{year:04d}-01-01 00:00:00", f"{year + 1:04d}-01-01 00:00:00"
+    inside = Span("ts", False, (Interval(start, True, end, False),))
+    before, after = Interval(None, False, start, False), Interval(end, True, None, False)
+    parts = {
+        "=": inside.parts,
+        "<>": (before, after),
+        "<": (before,),
+        "<=": (Interval(None, False, end, False),),
+        ">": (after,),
+        ">=": (Interval(start, True, None, False),),
+    }[op]
+    return span(day, Span("ts", False, parts), kind, ctx.dialect)
 
 
 def span(term: Expr, value: Span, kind: ColumnType, dialect: Dialect) -> Expr:
@@ -217,7 +250,7 @@ def _next_day(text: str) -> str:
     try:
         day = datetime.strptime(text[:10], "%Y-%m-%d") + timedelta(days=1)  # noqa: DTZ007  (a day of a DATE column)
     except (ValueError, OverflowError):
-        return text
+        return f"{text[:10]} 24:00:00"  # the end of the last day that has a name
     return f"{day:%Y-%m-%d} 00:00:00".rjust(19, "0")
 
 

@@ -1,9 +1,10 @@
 """Grouping and DISTINCT: smallest sets of keys, HAVING on keys, duplicates that cannot arise (A1 to A5, D2)."""
 
-from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, Order, columns, contains, lit, rewrite
+from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, Order, columns, contains, lit, rewrite_own
 from canon.sql.context import Context
-from canon.sql.facts import Determined, duplicate_free, keys_of, not_null_terms, nullable
+from canon.sql.facts import PREDICATES, Determined, duplicate_free, keys_of, not_null_terms, nullable
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, own_sids
+from canon.sql.predicates import truth
 
 AGGREGATE = frozenset({"agg", "window"})
 
@@ -152,12 +153,12 @@ def count_rows(block: Block, ctx: Context) -> Block | None:
 
 def _replace_outputs(block: Block, mapping: dict[Expr, Expr]) -> Block:
     def each(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        return tuple([rewrite(expr, mapping.get) for expr in exprs])
+        return tuple([rewrite_own(expr, mapping.get) for expr in exprs])
 
     return block._replace(
         select=each(block.select),
         having=each(block.having),
-        order=tuple([Order(rewrite(key.expr, mapping.get), key.desc, key.nulls_first) for key in block.order]),
+        order=tuple([Order(rewrite_own(key.expr, mapping.get), key.desc, key.nulls_first) for key in block.order]),
         extra=each(block.extra),
     )
 
@@ -190,6 +191,8 @@ def _conditional(call: Expr, ctx: Context, known: set[Expr], *, nonempty: bool) 
         if all(result in (ONE, ZERO) for result in results):
             args = [NULL if arg == ZERO and _is_result(place, inner) else arg for place, arg in enumerate(inner.args)]
             return Expr("agg", ("count", False), (inner._replace(args=tuple(args)),))
+    if name == "sum" and nonempty and ctx.dialect.booleans == "integer" and inner.op in PREDICATES and not nullable(inner, ctx, known):
+        return Expr("agg", ("count", False), (Expr("case", None, (truth(inner, ctx), ONE, NULL)),))
     if name == "sum" and nonempty and inner == ONE:
         return Expr("agg", ("count", False), ())
     return None
@@ -210,6 +213,31 @@ def _counted(call: Expr, case: Expr, ctx: Context, known: set[Expr]) -> Expr | N
     from canon.sql.scalars import case as build
 
     return call._replace(args=(build(args),))
+
+
+def one_row_groups(block: Block, ctx: Context) -> Block | None:
+    """`SELECT MAX(total) … GROUP BY id`  =  `SELECT total …`: every group is one row."""
+    if not block.group or block.extra or has_window(block) or not duplicate_free(block, ctx, block.group):
+        return None
+    mapping: dict[Expr, Expr] = {}
+    for call in aggregates(block):
+        new = _of_one_row(call)
+        if new is None:
+            return None
+        mapping[call] = new
+    plain = _replace_outputs(block, mapping)
+    return plain._replace(group=None, having=(), where=conjoined((*plain.where, *plain.having), ctx))
+
+
+def _of_one_row(call: Expr) -> Expr | None:
+    name = call.value[0]
+    if name == "count" and not call.args:
+        return ONE
+    if name in {"min", "max", "sum"} and len(call.args) == 1:
+        return call.args[0]
+    if name == "count" and len(call.args) == 1:
+        return Expr("case", None, (Expr("notnull", None, call.args), ONE, ZERO))
+    return None
 
 
 def global_group(block: Block, ctx: Context) -> Block | None:

@@ -15,6 +15,7 @@ from canon.sql.algebra import (
     contains,
     junction,
     rewrite,
+    rewrite_own,
     rewrite_rel,
     sids,
     substitution,
@@ -23,7 +24,7 @@ from canon.sql.context import Context
 from canon.sql.facts import nullable, output_facts, output_width, rejected, type_of
 from canon.sql.facts import Determined
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, ignores_duplicates, own_sids
-from canon.sql.predicates import compare, negate, untrue
+from canon.sql.predicates import compare, negate, oriented, untrue
 
 
 def equal(left: Expr, right: Expr, ctx: Context) -> Expr:
@@ -279,32 +280,56 @@ def _at_most_one(body: Block, ctx: Context) -> bool:
 
 def _join_grouped(block: Block, index: int, body: Block, ctx: Context) -> Block | None:
     """`key IN (SELECT fk FROM t GROUP BY fk HAVING f)`  =  a join to the grouped table: one group has the key."""
-    if not body.group or body.lefts and False:
+    if not body.group:
         return None
     own = own_sids(body)
     links: dict[Expr, Expr] = {}
-    rest_having: list[Expr] = []
-    rest_where: list[Expr] = []
-    for part in (*body.having, *body.where):
-        kept = rest_having if part in body.having else rest_where
-        outside = sids(part) - own
-        if not outside:
-            kept.append(part)
-            continue
-        pair = _link_of(part, own, body)
-        if pair is None:
-            return None
-        links[pair[0]] = pair[1]
+    above: list[Expr] = []
+    kept: dict[bool, list[Expr]] = {True: [], False: []}
+    for parts, is_having in ((body.having, True), (body.where, False)):
+        for part in parts:
+            if not sids(part) - own:
+                kept[is_having].append(part)
+                continue
+            pair = _link_of(part, own, body)
+            if pair is not None:
+                links[pair[0]] = pair[1]
+            elif is_having and _of_groups(part, own):
+                above.append(part)
+            else:
+                return None
     if set(links) != set(body.group):
         return None
+    calls = list(dict.fromkeys(call for part in above for call in _calls(part)))
     sid = ctx.fresh()
     keys = tuple(links)
-    rel = body._replace(select=keys, where=tuple(rest_where), having=tuple(rest_having), distinct=False, order=())
+    rel = body._replace(
+        select=(*keys, *calls), where=tuple(kept[False]), having=tuple(kept[True]), distinct=False, order=()
+    )
     ctx.outputs[sid] = output_facts(rel, ctx)
     source = Source(sid, "derived", "", rel)
-    equalities = [equal(col(sid, position), links[key], ctx) for position, key in enumerate(keys)]
-    where = [*block.where[:index], *block.where[index + 1 :], *equalities]
+    mapping = {expr: col(sid, position) for position, expr in enumerate(rel.select)}
+    equalities = [equal(mapping[key], links[key], ctx) for key in keys]
+    tests = [_reread(rewrite_own(part, mapping.get), ctx) for part in above]
+    where = [*block.where[:index], *block.where[index + 1 :], *equalities, *tests]
     return block._replace(sources=(*block.sources, source), where=conjoined(where, ctx))
+
+
+def _reread(part: Expr, ctx: Context) -> Expr:
+    """A comparison whose sides changed, with its sides in their fixed order."""
+    return oriented(part.op, *part.args)
+
+
+def _of_groups(part: Expr, own: set[int]) -> bool:
+    """Whether a comparison sets an aggregate of the body beside what is outside."""
+    return part.op in {"=", "<", "<=", "<>"} and any(
+        arg.op == "agg" and sids(arg) <= own and not sids(other) & own
+        for arg, other in (part.args, part.args[::-1])
+    )
+
+
+def _calls(part: Expr) -> list[Expr]:
+    return [arg for arg in part.args if arg.op == "agg"]
 
 
 def _link_of(part: Expr, own: set[int], body: Block) -> tuple[Expr, Expr] | None:

@@ -1,6 +1,6 @@
 """Grouping below a join: a group of joined rows is a row of one side beside a group of the other (S6)."""
 
-from canon.sql.algebra import Block, Expr, Source, col, columns, contains, rewrite, rewrite_rel, sids
+from canon.sql.algebra import Block, Expr, Source, col, columns, contains, rewrite, rewrite_own, rewrite_rel, sids
 from canon.sql.context import Context
 from canon.sql.facts import Determined, output_facts
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, own_sids
@@ -111,16 +111,24 @@ def _pushed(block: Block, fixed: set[int], rest: set[int], split: _Split, calls:
     )
     ctx.outputs[sid] = output_facts(inner, ctx)
     mapping: dict[Expr, Expr] = {expr: col(sid, position) for position, expr in enumerate(inner.select)}
-    outer = block._replace(sources=(), where=tuple(split.above), group=None, having=())
-    changed = rewrite_rel(outer, mapping.get)
+    counted = {call: mapping[call] for call in calls}
+    outer = block._replace(
+        sources=(),
+        where=tuple([*split.above, *(rewrite_own(part, counted.get) for part in block.having)]),
+        select=tuple([rewrite_own(expr, counted.get) for expr in block.select]),
+        order=tuple([key._replace(expr=rewrite_own(key.expr, counted.get)) for key in block.order]),
+        group=None,
+        having=(),
+    )
+    linked = {key: mapping[key] for key in keys}
+    changed = rewrite_rel(outer, linked.get)
     assert isinstance(changed, Block)
-    having = [rewrite(part, mapping.get) for part in block.having]
     links = [Expr("=", None, (column, mapping[theirs])) for theirs, ours in split.keys.items() for column in ours]
-    leftover = {column.value[0] for expr in (*changed.select, *having, *(k.expr for k in changed.order)) for column in columns(expr)}
+    leftover = {column.value[0] for expr in (*changed.select, *changed.where, *(k.expr for k in changed.order)) for column in columns(expr)}
     if leftover & rest:
         return None
     sources = (*(source for source in block.sources if source.sid in fixed), Source(sid, "derived", "", inner))
-    return changed._replace(sources=sources, where=conjoined((*changed.where, *having, *links), ctx))
+    return changed._replace(sources=sources, where=conjoined((*changed.where, *links), ctx))
 
 
 def filter_below(block: Block, ctx: Context) -> Block | None:

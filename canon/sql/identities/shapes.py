@@ -11,6 +11,7 @@ from canon.sql.algebra import (
     conjuncts,
     left_expressions,
     left_sources,
+    rewrite_rel,
     sids,
     source_expressions,
     walk,
@@ -117,6 +118,48 @@ def plain(block: Block) -> bool:
 def table_source(block: Block, sid: int) -> Source | None:
     """An inner base table of a block, by its number."""
     return next((source for source in block.sources if source.sid == sid and source.kind == "table"), None)
+
+
+def fresh_copy(block: Block, ctx: Context) -> tuple[Block, dict[int, int]]:
+    """A block with new numbers for all its own sources, and the numbers that they had."""
+    renumbered = {source.sid: ctx.fresh() for source in all_sources(block)}
+    for old, new in renumbered.items():
+        if old in ctx.tables:
+            ctx.tables[new] = ctx.tables[old]
+        if old in ctx.outputs:
+            ctx.outputs[new] = ctx.outputs[old]
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op == "col" and expr.value[0] in renumbered:
+            return expr._replace(value=(renumbered[expr.value[0]], expr.value[1]))
+        if expr.op == "star" and expr.value in renumbered:
+            return expr._replace(value=renumbered[expr.value])
+        return None
+
+    changed = rewrite_rel(block, change)
+    assert isinstance(changed, Block)
+    sources = tuple([_copied(source, renumbered, ctx) for source in changed.sources])
+    lefts = tuple([_copied_left(left, renumbered, ctx) for left in changed.lefts])
+    return changed._replace(sources=sources, lefts=lefts), renumbered
+
+
+def _copied(source: Source, renumbered: dict[int, int], ctx: Context) -> Source:
+    rel = source.rel
+    if isinstance(rel, Block):
+        rel, _ = fresh_copy(rel, ctx)
+    return source._replace(sid=renumbered[source.sid], rel=rel)
+
+
+def _copied_left(left: LeftJoin, renumbered: dict[int, int], ctx: Context) -> LeftJoin:
+    return left._replace(
+        sources=tuple([_copied(source, renumbered, ctx) for source in left.sources]),
+        lefts=tuple([_copied_left(inner, renumbered, ctx) for inner in left.lefts]),
+    )
+
+
+def copyable(block: Block) -> bool:
+    """Whether a block's FROM can be copied: joins of tables and of single blocks."""
+    return all(source.parts is None and (source.rel is None or isinstance(source.rel, Block)) for source in all_sources(block))
 
 
 def subqueries(expr: Expr) -> Iterator[Expr]:
