@@ -11,7 +11,7 @@ from canon.errors import ReadError
 from canon.logic import forms
 from canon.mongo import decision
 from canon.mongo.differences import filter_differences, plan_differences
-from canon.mongo.envelope import MongoQuery, read_mongo
+from canon.mongo.envelope import MongoQuery, pin_clock, read_mongo
 from canon.mongo.fields import Field, read_fields
 from canon.mongo.filters import Form
 from canon.mongo.pipelines import Plan, Stage, plan_of
@@ -89,6 +89,8 @@ def _read(
 ) -> tuple[MongoQuery, Plan] | Problem:
     try:
         query = read_mongo(shown, now=now)
+        if query.clock_used and now is not None:
+            query = pin_clock(query, now)
         return query, plan_of(query, fields)
     except ReadError as error:
         return error.problem(side)

@@ -579,7 +579,7 @@ class Planner:
         self.shape = Shape(self.shape.closed, {**self.shape.fields, name: ("slot", slot)})
 
     def fresh(self, slot: str) -> str:
-        """A slot's name that no stage has made yet: the same lookup done again finds anew what may have been unwound."""
+        """A slot's name that no stage has made yet: a lookup done again finds anew what may have been unwound."""
         while any(slot in stage.makes for stage in self.stages):
             slot += "'"
         return slot
