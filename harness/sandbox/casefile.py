@@ -95,10 +95,11 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0))
     except OSError as problem:
         raise _refuse(path, f"cannot be opened: {problem.strerror}") from problem
+    facts = os.fstat(descriptor)
+    if not stat.S_ISREG(facts.st_mode):
+        os.close(descriptor)
+        raise _refuse(path, "is no regular file; pipes and devices are not read")
     with os.fdopen(descriptor, "rb") as file:
-        facts = os.fstat(file.fileno())
-        if not stat.S_ISREG(facts.st_mode):
-            raise _refuse(path, "is no regular file; pipes and devices are not read")
         if facts.st_size > MAX_FILE_BYTES:
             raise _refuse(path, f"is larger than {MAX_FILE_BYTES // 1024 // 1024} MiB")
         read = 0

@@ -67,12 +67,15 @@ def ask(slot: Slot, key: str, start: Callable[[], Process], request: dict[str, A
     """
     process = slot.worker(key, start)
     try:
-        return process.ask(request, seconds)
+        answer = process.ask(request, seconds)
     except LostError as lost:
         slot.drop_worker(key)
         if lost.timed_out:
             raise Failure("timeout", "worker_killed", "kill") from lost
         raise Failure("resource_limit", "worker_terminated", "kernel") from lost
+    if answer.get("code") == "engine_lost":
+        slot.drop_worker(key)  # the next case connects anew
+    return answer
 
 
 def time_left(job: Job) -> float:

@@ -220,6 +220,8 @@ def _parse(text: str, dialect: str) -> exp.Query:
     while isinstance(core, exp.Subquery) and isinstance(core.this, exp.Expr):
         core = core.this
     if not isinstance(core, (exp.Select, exp.SetOperation)) or not isinstance(tree, exp.Query):
+        if isinstance(core, (exp.Condition, exp.Alias, exp.Tuple)):
+            raise Rejected("unparseable")  # the parser takes a lone expression for a statement, no engine does
         raise Rejected("write" if isinstance(core, _WRITES) else "not_a_read")
     return tree
 
