@@ -22,6 +22,9 @@ MaxRepairs = Annotated[int | None, typer.Option(min=0, help="Repairs that QueryF
 Model = Annotated[str | None, typer.Option(help="The model's name (default: the config's).")]
 BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint, as far as /v1.")]
 ApiKeyEnv = Annotated[str | None, typer.Option(help="Environment variable that holds the key.")]
+# RUNG_API_KEY is where a key belongs, so this option, which is only there to be refused, must not be read from it.
+ApiKey = Annotated[str | None, typer.Option(hidden=True, envvar="RUNG_KEY_ON_THE_COMMAND_LINE")]
+LogLevel = Annotated[str | None, typer.Option(help="Log lines on stderr: debug, info, warning or error.")]
 Temperature = Annotated[float | None, typer.Option(help="Sampling temperature (default: the config's, else 0).")]
 Seed = Annotated[int | None, typer.Option(help="Sampling seed, sent where given.")]
 MaxTokens = Annotated[int | None, typer.Option(min=1, help="Tokens of one reply, sent where given.")]

@@ -22,7 +22,6 @@ Pin = Annotated[list[str] | None, typer.Option(help="Regular expression whose gr
 Scripted = Annotated[bool, typer.Option("--scripted", help="Serve a scripted endpoint: habits of real ones by name.")]
 Replies = Annotated[Path | None, typer.Option(help="With --scripted: a file of scripted replies.")]
 LogLevel = Annotated[str, typer.Option(help="debug, info, warning or error, on stderr.")]
-ApiKey = Annotated[str | None, typer.Option(hidden=True)]
 PinnedNow = Annotated[
     str | None, typer.Option(help="Instant that prompts are pinned to, ISO 8601 (default: not pinned).")
 ]
@@ -36,7 +35,7 @@ def gateway(
     pin: Pin = None,
     port: Port = 0,
     api_key_env: flags.ApiKeyEnv = None,
-    api_key: ApiKey = None,
+    api_key: flags.ApiKey = None,
     timeout: flags.Timeout = None,
     retries: flags.Retries = None,
     rpm: flags.Rpm = None,

@@ -23,6 +23,7 @@ def run(
     model: flags.Model = None,
     base_url: flags.BaseUrl = None,
     api_key_env: flags.ApiKeyEnv = None,
+    api_key: flags.ApiKey = None,
     temperature: flags.Temperature = None,
     seed: flags.Seed = None,
     max_tokens: flags.MaxTokens = None,
@@ -52,9 +53,18 @@ def run(
     as_json: flags.Json = False,
     quiet: flags.Quiet = False,
     verbose: flags.Verbose = False,
+    log_level: flags.LogLevel = None,
 ) -> None:
     """Ask a target every sentence of a golden file, grade the answers, report."""
     from harness.cli.running import read_options, read_output, report_dry_run, report_run
+    from harness.endpoint.logs import configure_logging
+    from harness.endpoint.redaction import Redactor
+    from harness.endpoint.settings import refuse_key_argument
+
+    refuse_key_argument(api_key)
+    if log_level is not None:
+        # The endpoint's messages come here without its secrets; this masks what only looks like one.
+        configure_logging(log_level, Redactor())
 
     options, output = read_options(context.params), read_output(context.params)
     if dry_run:
