@@ -1,8 +1,11 @@
 """Grades replies: the ladder on what is known of the data, the meaning, and the execution where one is asked for."""
 
 import asyncio
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import partial
+from importlib import import_module
 from typing import NamedTuple
 
 from canon.rules import Rules
@@ -11,7 +14,7 @@ from harness.grading.ladder import judge
 from harness.grading.meaning import meaning_of
 from harness.grading.seams import Executor, Knowledge, NothingKnown, WitnessSearch
 from harness.types.answers import Answer, MongoAnswer, Reply, SqlAnswer
-from harness.types.cases import Case, ExpectRefusal
+from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql
 from harness.types.outcomes import PASSES, Execution, Judgement
 
 
@@ -52,12 +55,35 @@ class Grader:
         judgement = judge(case, answer, now=now, schema=schema, fields=fields, rules=self._rules, witness=self._witness)
         return judgement, meaning_of(case, answer, judgement, now=now, schema=schema)
 
-    async def grade(self, case: Case, reply: Reply, *, now: datetime) -> Graded:
-        """Place a reply on the ladder; run golden and answer where the run has an executor and the case a query."""
+    async def prepare(self, cases: Iterable[Case]) -> None:
+        """Load what grading these cases takes, before the first call: loading holds up every other thread.
+
+        Each golden is compared with itself under a comment, so that canon is asked in earnest.
+        """
+        if self._witness is not None:
+            import_module("harness.witness.search")
+        loop = asyncio.get_running_loop()
+        for case in cases:
+            match case.expectation:
+                case ExpectSql(text=text, args=args):
+                    answer: Answer = SqlAnswer(text=f"{text}\n-- ", args=args or ())
+                case ExpectMongo(text=text):
+                    answer = MongoAnswer(text=f"{text} ")
+                case ExpectRefusal():
+                    continue
+            now = case.now or datetime.now(UTC)
+            await loop.run_in_executor(self._grading(), partial(self.judge, case, answer, now=now))
+
+    def _grading(self) -> ThreadPoolExecutor:
         if self._thread is None:
             self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="grading")
+        return self._thread
+
+    async def grade(self, case: Case, reply: Reply, *, now: datetime) -> Graded:
+        """Place a reply on the ladder; run golden and answer where the run has an executor and the case a query."""
         loop = asyncio.get_running_loop()
-        judgement, meaning = await loop.run_in_executor(self._thread, lambda: self.judge(case, reply.answer, now=now))
+        asked = self._grading()
+        judgement, meaning = await loop.run_in_executor(asked, partial(self.judge, case, reply.answer, now=now))
         execution: Execution | None = None
         runnable = isinstance(reply.answer, SqlAnswer | MongoAnswer) and judgement.grade != "ERROR"
         if self._executor is not None and runnable and not isinstance(case.expectation, ExpectRefusal):

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import itertools
 from array import array
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from harness.targets.target import Target
 from harness.types.cases import Case
 from harness.types.outcomes import Outcome
 from harness.types.run import RunFacts, Warned
+
+_LOOKED_AT = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +74,7 @@ async def carry_out(plan: Plan, target: Target, grader: Grader, watcher: Watcher
         folder.write_facts(facts)
         graded = hashlib.sha256(plan.graded.encode()).hexdigest()[:16]
         resumption = _Resumption(folder, facts.repeat, count, graded, plan.retry_errors)
+        await grader.prepare(_one_of_each_backend(folder))
         await resumption.grade_anew(grader, journal)
         runner = Runner(
             target=target,
@@ -94,6 +98,14 @@ async def carry_out(plan: Plan, target: Target, grader: Grader, watcher: Watcher
     told = plan.told if runner.spent is None else (*plan.told, Warned(kind="other", message=runner.spent))
     run.count(interrupted=not whole, told=told)
     return run
+
+
+def _one_of_each_backend(folder: RunFolder) -> list[Case]:
+    """A case of each backend among the first, for the grader to load what it needs."""
+    first: dict[str, Case] = {}
+    for question in itertools.islice(folder.questions(), _LOOKED_AT):
+        first.setdefault(question.case.backend, question.case)
+    return list(first.values())
 
 
 def _open_attempts(folder: RunFolder, finished: Finished, repeat: int) -> Iterator[Attempt]:
