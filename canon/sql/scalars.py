@@ -614,7 +614,9 @@ class Scalars:
         frame = spec.args.get("spec")
         frame_text = "" if frame is None else frame.sql(dialect=self.ctx.dialect.name).lower()
         if call.op == "agg":
-            function, distinct = str(call.value[0]), bool(call.value[1])
+            name_of = call.value[0]
+            function = name_of[0] if isinstance(name_of, tuple) and len(name_of) == 1 else str(name_of)
+            function, distinct = _WINDOW_NAMES.get(function, function), bool(call.value[1])
         else:
             function, distinct = str(call.value[0]) if call.op == "func" else call.op, False
             function = _WINDOW_NAMES.get(function, function)
@@ -651,7 +653,7 @@ class Scalars:
         if flags[0] in VOLATILE:
             self.ctx.nondeterministic = f"{flags[0]}() gives another value at each call"
         for name, value in node.args.items():
-            if value is None or value is False or name in {"big_int", "safe", "_type"}:
+            if value is None or value is False or value == [] or name in {"big_int", "safe", "_type"}:
                 continue
             if isinstance(value, exp.Expression):
                 flags.append(name)
