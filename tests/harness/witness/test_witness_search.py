@@ -43,7 +43,10 @@ DIFFERENT = {
         "SELECT id FROM customer WHERE NOT (country = 'PT') OR country IS NULL",
     ),
     "case of a text": ("SELECT id FROM customer WHERE name = 'Ana'", "SELECT id FROM customer WHERE name = 'ana'"),
-    "pattern and equality": ("SELECT id FROM customer WHERE name LIKE 'Ana'", "SELECT id FROM customer WHERE name = 'Ana'"),
+    "pattern and equality": (
+        "SELECT id FROM customer WHERE name LIKE 'Ana'",
+        "SELECT id FROM customer WHERE name = 'Ana'",
+    ),
     "outer join": (
         "SELECT c.id, p.id FROM customer c LEFT JOIN purchase p ON p.customer_id = c.id",
         "SELECT c.id, p.id FROM customer c JOIN purchase p ON p.customer_id = c.id",
@@ -185,7 +188,9 @@ def in_order(rows: list[tuple[object, ...]], ordered: bool) -> list[tuple[object
     return rows if ordered else sorted(rows, key=repr)
 
 
-@pytest.mark.parametrize("name", ["boundary", "ON and WHERE", "NOT IN over NULL", "average over NULL", "distinct names"])
+@pytest.mark.parametrize(
+    "name", ["boundary", "ON and WHERE", "NOT IN over NULL", "average over NULL", "distinct names"]
+)
 def test_a_witness_is_minimal(name: str) -> None:
     """No row can go, with or without the rows that refer to it, and no cell that may be NULL can become NULL."""
     expected, actual = DIFFERENT[name]
