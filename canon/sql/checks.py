@@ -3,6 +3,7 @@
 from canon.errors import ReadError
 from canon.sql.algebra import Block, Expr, rewrite
 from canon.sql.context import Context
+from canon.sql.identities.nulls import simplify
 from canon.sql.lowering import Lowering, Unsupported
 from canon.sql.reader import parse_query
 
@@ -44,4 +45,4 @@ def _condition(text: str, table: str, sid: int, ctx: Context) -> tuple[Expr, ...
     def change(expr: Expr) -> Expr | None:
         return expr._replace(value=(sid, expr.value[1])) if expr.op == "col" and expr.value[0] == other else None
 
-    return tuple(rewrite(part, change) for part in rel.where)
+    return tuple(simplify(rewrite(part, change), ctx, set()) for part in rel.where)

@@ -5,6 +5,8 @@ from collections.abc import Iterable
 
 from canon.rules import Rules
 from canon.sql.algebra import Block, Expr, Rel, SetOp, all_sources, contains, sids, walk
+from canon.sql.context import Context
+from canon.sql.facts import type_of
 from canon.sql.predicates import Span
 from canon.sql.query import SqlQuery
 from canon.sql.rendering import Renderer
@@ -20,7 +22,7 @@ def differences(ours: SqlQuery, theirs: SqlQuery, rules: Rules | None = None) ->
         reason = ours.unsupported or theirs.unsupported
         return (Difference(kind="subquery", where=f"query (not analysed: {reason})"),)
     rules = rules or Rules()
-    found = list(_of_rels(ours.rel, theirs.rel, "", any_order=rules.columns == "any"))
+    found = list(_of_rels(ours.rel, theirs.rel, "", ours.ctx, any_order=rules.columns == "any"))
     if not found and _starred(ours, theirs, rules):
         found.append(Difference(kind="projection", where="SELECT", expected=_stars(ours), actual=_stars(theirs)))
     if not found:
@@ -41,11 +43,11 @@ def _conditions(rel: Rel) -> int:
     return len(rel.where) if isinstance(rel, Block) else 0
 
 
-def _of_rels(ours: Rel, theirs: Rel, where: str, *, any_order: bool) -> Iterable[Difference]:
+def _of_rels(ours: Rel, theirs: Rel, where: str, ctx: Context, *, any_order: bool) -> Iterable[Difference]:
     if isinstance(ours, SetOp) and isinstance(theirs, SetOp):
-        yield from _of_set_operations(ours, theirs, where, any_order=any_order)
+        yield from _of_set_operations(ours, theirs, where, ctx, any_order=any_order)
     elif isinstance(ours, Block) and isinstance(theirs, Block):
-        yield from _Blocks(ours, theirs, where, any_order=any_order).all()
+        yield from _Blocks(ours, theirs, where, ctx, any_order=any_order).all()
     else:
         yield Difference(kind="set_operation", where=where or "query", expected=_shape(ours), actual=_shape(theirs))
 
@@ -54,11 +56,11 @@ def _shape(rel: Rel) -> str:
     return rel.op.upper() + (" ALL" if rel.all else "") if isinstance(rel, SetOp) else "one SELECT"
 
 
-def _of_set_operations(ours: SetOp, theirs: SetOp, where: str, *, any_order: bool) -> Iterable[Difference]:
+def _of_set_operations(ours: SetOp, theirs: SetOp, where: str, ctx: Context, *, any_order: bool) -> Iterable[Difference]:
     if _shape(ours) != _shape(theirs) or len(ours.branches) != len(theirs.branches):
         yield Difference(kind="set_operation", where=where or "query", expected=_shape(ours), actual=_shape(theirs))
     for index, (mine, its) in enumerate(zip(ours.branches, theirs.branches, strict=False)):
-        yield from _of_rels(mine, its, f"{where}branch {index + 1}: ", any_order=any_order)
+        yield from _of_rels(mine, its, f"{where}branch {index + 1}: ", ctx, any_order=any_order)
     yield from _limits(ours, theirs, where)
     if ours.order != theirs.order:
         yield Difference(kind="sort_key", where=f"{where}ORDER BY")
@@ -83,7 +85,8 @@ def _limits(ours: Rel, theirs: Rel, where: str) -> Iterable[Difference]:
 class _Blocks:
     """Two blocks, compared part by part."""
 
-    def __init__(self, ours: Block, theirs: Block, where: str, *, any_order: bool) -> None:
+    def __init__(self, ours: Block, theirs: Block, where: str, ctx: Context, *, any_order: bool) -> None:
+        self.ctx = ctx
         self.ours, self.theirs, self.where, self.any_order = ours, theirs, where, any_order
         self.mine, self.its = Wording(ours), Wording(theirs)
         self._first, self._second = Renderer(depth=1), Renderer(depth=1)
@@ -183,10 +186,12 @@ class _Blocks:
         if self._first.text(expr.args[0]) != self._second.text(other.args[0]):
             return "wrong_field"
         if expr.op == other.op == "span":
-            return _span_kind(expr.value, other.value)
+            return _span_kind(expr.value, other.value, whole=type_of(expr.args[0], self.ctx) == "integer")
         return "wrong_value" if expr.op == other.op and expr.args[1:] != other.args[1:] else "wrong_operator"
 
     def _field(self, expr: Expr, words: Wording) -> str | None:
+        if expr.op in {"and", "or"}:
+            return None
         column = next((node for node in walk(expr) if node.op == "col"), None)
         return None if column is None else words.column(column)
 
@@ -242,12 +247,12 @@ def _is_join(expr: Expr) -> bool:
     return expr.op == "eqclass" or (expr.op in {"=", "<", "<=", "<>"} and len(sids(expr)) > 1)
 
 
-def _span_kind(ours: Span, theirs: Span) -> DifferenceKind:
+def _span_kind(ours: Span, theirs: Span, *, whole: bool) -> DifferenceKind:
     """Whether two ranges of one term differ in their bounds' inclusion, their literals, or what they ask."""
     ends = [[(part.low, part.high) for part in value.parts] for value in (ours, theirs)]
     if ends[0] == ends[1]:
         return "bound_inclusivity" if ours.parts != theirs.parts else "wrong_operator"
-    if ours.kind == theirs.kind == "num" and _whole_bounds(ours, theirs):
+    if whole and ours.kind == theirs.kind == "num" and _whole_bounds(ours, theirs):
         return "bound_inclusivity"
     shapes = [[(part.low is None, part.high is None, part.low == part.high) for part in value.parts] for value in (ours, theirs)]
     if shapes[0] == shapes[1]:

@@ -1,6 +1,6 @@
 """Writes a query of the algebra back as SQL, so that a normal form can be executed beside the text it came from."""
 
-from canon.sql.algebra import Block, Expr, LeftJoin, Rel, SetOp, Source, left_expressions, left_sources, sids
+from canon.sql.algebra import Block, Expr, LeftJoin, Rel, SetOp, Source, left_expressions, left_sources, rewrite_own, sids
 from canon.sql.predicates import Span
 
 FUNCTIONS = {"abs": "abs", "lower": "lower", "upper": "upper", "length": "length", "least": "min", "greatest": "max"}
@@ -43,6 +43,8 @@ class Writer:
     def block(self, block: Block) -> str:
         if block.extra:
             raise NotWritten("extra")
+        if self.engine == "duckdb" and block.group is not None:
+            block = self.with_any_values(block)
         select = ", ".join(f"{self.expr(expr)} AS c{index}" for index, expr in enumerate(block.select)) or "1 AS c0"
         having = list(block.having)
         text = f"SELECT {'DISTINCT ' if block.distinct else ''}{select}"
@@ -65,8 +67,25 @@ class Writer:
             )
         return text + self.limits(block)
 
+    def with_any_values(self, block: Block) -> Block:
+        """Columns that the keys determine, as aggregates: DuckDB wants every other column aggregated."""
+        keys = set(block.group)
+
+        def change(expr: Expr) -> Expr | None:
+            if expr in keys or expr.op == "agg":
+                return expr
+            return Expr("agg", ("any_value", False), (expr,)) if expr.op == "col" else None
+
+        return block._replace(
+            select=tuple(rewrite_own(expr, change) for expr in block.select),
+            having=tuple(rewrite_own(expr, change) for expr in block.having),
+            order=tuple(key._replace(expr=rewrite_own(key.expr, change)) for key in block.order),
+        )
+
     def group_key(self, key: Expr) -> str:
-        return f"({self.expr(key)})" if key.op != "lit" else f"({self.expr(key)} + 0)"
+        if key.op != "lit":
+            return f"({self.expr(key)})"
+        return f"({self.expr(key)} || '')" if key.value[0] == "str" else f"({self.expr(key)} + 0)"
 
     def in_order(self, block: Block) -> list[LeftJoin]:
         """The left joins, each after those that its ON mentions."""
