@@ -54,7 +54,10 @@ def compare_sql(
     except ReadError as error:
         return Undecided(problem=error.problem(None))
     queries: list[SqlQuery] = []
-    sides: tuple[tuple[Side, str, Arguments], ...] = (("expected", expected, expected_args), ("actual", actual, actual_args))
+    sides: tuple[tuple[Side, str, Arguments], ...] = (
+        ("expected", expected, expected_args),
+        ("actual", actual, actual_args),
+    )
     for side, text, args in sides:
         try:
             queries.append(read_sql(text, dialect=dialect, schema=known, args=args, now=now, deadline=deadline))
@@ -126,7 +129,12 @@ def _settled(decision: Decision, ours: SqlQuery, theirs: SqlQuery) -> Comparison
         return Proved(absorbed=tuple(sorted({*absorbed, "regions"})), assumptions=decision.assumptions)
     if decision.kind == "vacuous":
         return Undecided(differences=(Difference(kind="vacuous", where="WHERE"),), absorbed=absorbed)
-    if decision.kind == "refuted" and isinstance(ours.rel, Block) and isinstance(theirs.rel, Block) and decision.row is not None:
+    if (
+        decision.kind == "refuted"
+        and isinstance(ours.rel, Block)
+        and isinstance(theirs.rel, Block)
+        and decision.row is not None
+    ):
         if unread_checks(ours.rel, ours.ctx):
             return None
         witness = row_witness(ours.rel, theirs.rel, decision.row, decision.kept, (ours.names, theirs.names), ours.ctx)

@@ -62,7 +62,9 @@ def read_schema(ddl: str, dialect: str) -> Schema:
     """
     facts = dialect_of(dialect)
     if len(ddl) > MAX_DDL_CHARACTERS:
-        raise ReadError("too_large", f"the schema has {len(ddl)} characters; the most that is read is {MAX_DDL_CHARACTERS}")
+        raise ReadError(
+            "too_large", f"the schema has {len(ddl)} characters; the most that is read is {MAX_DDL_CHARACTERS}"
+        )
     try:
         statements = sqlglot.parse(ddl, dialect=facts.name)
     except (SqlglotError, RecursionError, ValueError) as error:
@@ -166,9 +168,7 @@ def _column(item: exp.ColumnDef, draft: _Draft, facts: Dialect) -> None:
         elif isinstance(constraint, exp.CheckColumnConstraint):
             draft.checks.append(constraint.this.sql(dialect=facts.name))
     declared = kind.sql(dialect=facts.name) if isinstance(kind, exp.DataType) else ""
-    draft.columns.append(
-        Column(name=name, type=found, declared=declared, item=inner, not_null=not_null, values=values)
-    )
+    draft.columns.append(Column(name=name, type=found, declared=declared, item=inner, not_null=not_null, values=values))
 
 
 def _constraint(item: exp.Expression, draft: _Draft, facts: Dialect) -> None:
@@ -248,9 +248,7 @@ def _finish(draft: _Draft, drafts: dict[str, _Draft]) -> Table:
 
 def _implied(column: Column, single: bool, draft: _Draft) -> bool:
     """Whether being in the primary key forbids NULL: everywhere but in SQLite, there for INTEGER PRIMARY KEY alone."""
-    return not draft.sqlite or (
-        single and column.declared.upper() == "INTEGER" and _says_integer(column.name, draft)
-    )
+    return not draft.sqlite or (single and column.declared.upper() == "INTEGER" and _says_integer(column.name, draft))
 
 
 def _says_integer(name: str, draft: _Draft) -> bool:

@@ -56,7 +56,9 @@ def _shape(rel: Rel) -> str:
     return rel.op.upper() + (" ALL" if rel.all else "") if isinstance(rel, SetOp) else "one SELECT"
 
 
-def _of_set_operations(ours: SetOp, theirs: SetOp, where: str, ctx: Context, *, any_order: bool) -> Iterable[Difference]:
+def _of_set_operations(
+    ours: SetOp, theirs: SetOp, where: str, ctx: Context, *, any_order: bool
+) -> Iterable[Difference]:
     if _shape(ours) != _shape(theirs) or len(ours.branches) != len(theirs.branches):
         yield Difference(kind="set_operation", where=where or "query", expected=_shape(ours), actual=_shape(theirs))
     for index, (mine, its) in enumerate(zip(ours.branches, theirs.branches, strict=False)):
@@ -151,7 +153,9 @@ class _Blocks:
                 extra.remove(partner)
                 yield self._changed(expr, partner, place)
         for expr in missing:
-            kind: DifferenceKind = "join_condition" if _is_join(expr) else "having" if where == "HAVING" else "missing_predicate"
+            kind: DifferenceKind = (
+                "join_condition" if _is_join(expr) else "having" if where == "HAVING" else "missing_predicate"
+            )
             yield Difference(kind=kind, where=place, expected=self.mine.of(expr), field=self._field(expr, self.mine))
         for expr in extra:
             kind = "join_condition" if _is_join(expr) else "having" if where == "HAVING" else "extra_predicate"
@@ -254,7 +258,10 @@ def _span_kind(ours: Span, theirs: Span, *, whole: bool) -> DifferenceKind:
         return "bound_inclusivity" if ours.parts != theirs.parts else "wrong_operator"
     if whole and ours.kind == theirs.kind == "num" and _whole_bounds(ours, theirs):
         return "bound_inclusivity"
-    shapes = [[(part.low is None, part.high is None, part.low == part.high) for part in value.parts] for value in (ours, theirs)]
+    shapes = [
+        [(part.low is None, part.high is None, part.low == part.high) for part in value.parts]
+        for value in (ours, theirs)
+    ]
     if shapes[0] == shapes[1]:
         return "date_resolution" if ours.kind == "ts" else "wrong_value"
     return "wrong_operator"

@@ -203,7 +203,9 @@ def output_facts(rel: Rel, ctx: Context) -> tuple[ColumnFact, ...]:
             return ()
         if rel.op != "union":
             return tuple(
-                ColumnFact(facts[0].type, any(fact.not_null for fact in facts) if rel.op == "intersect" else facts[0].not_null)
+                ColumnFact(
+                    facts[0].type, any(fact.not_null for fact in facts) if rel.op == "intersect" else facts[0].not_null
+                )
                 for facts in zip(*branches, strict=True)
             )
         return tuple(

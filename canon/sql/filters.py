@@ -110,7 +110,11 @@ class Regions:
         if any(arg.op != "col" for arg in args):
             return False
         kinds = {type_of(arg, self.ctx) for arg in args}
-        return kinds <= NUMERIC_TYPES or kinds <= INSTANT_TYPES or (kinds == {"text"} and self.ctx.dialect.collation == "binary")
+        return (
+            kinds <= NUMERIC_TYPES
+            or kinds <= INSTANT_TYPES
+            or (kinds == {"text"} and self.ctx.dialect.collation == "binary")
+        )
 
     def _link(self, linked: set[Expr]) -> None:
         touching = [found for found in self.links if found & linked]
@@ -120,7 +124,9 @@ class Regions:
 
     def axes(self) -> tuple[list[Expr], list[Axis]] | None:
         """The columns and free atoms with their representatives; `None` where the literals cannot be told apart."""
-        looked_at = dict.fromkeys((*self.cuts, *self.nulls, *self.flags, *self.members, *(c for link in self.links for c in link)))
+        looked_at = dict.fromkeys(
+            (*self.cuts, *self.nulls, *self.flags, *self.members, *(c for link in self.links for c in link))
+        )
         for link in self.links:
             shared: dict[str, set[Any]] = {}
             for column in link:
@@ -316,7 +322,9 @@ def _column_test(op: str, places: list[int]) -> Callable[[tuple[Any, ...]], bool
 
 
 def _plainest(fact: ColumnFact) -> Hashable:
-    return {"uuid": "00000000-0000-0000-0000-000000000001", "json": "{}", "blob": "00", "time": "12:00:00"}.get(fact.type, 1)
+    return {"uuid": "00000000-0000-0000-0000-000000000001", "json": "{}", "blob": "00", "time": "12:00:00"}.get(
+        fact.type, 1
+    )
 
 
 def decide_filters(

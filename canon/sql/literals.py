@@ -48,7 +48,9 @@ def instant(text: str) -> str | None:
         return None
     year, month, day, hour, minute, second, fraction, offset = match.groups()
     try:
-        moment = datetime(int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC)
+        moment = datetime(
+            int(year), int(month), int(day), int(hour or 0), int(minute or 0), int(second or 0), tzinfo=UTC
+        )
         if offset and offset != "Z":
             digits = offset[1:].replace(":", "")
             zone = f"{offset[0]}{digits[:2]}:{digits[2:] or '00'}"

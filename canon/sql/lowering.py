@@ -114,7 +114,9 @@ class Lowering:
             scope = Scope(self.ctx, None, {})
             names = tuple(scope.fold(column) for column in alias.args.get("columns") or ())
             name = scope.fold(alias.this)
-            calls_itself = recursive and any(table.name.lower() == name.lower() for table in item.this.find_all(exp.Table))
+            calls_itself = recursive and any(
+                table.name.lower() == name.lower() for table in item.this.find_all(exp.Table)
+            )
             if calls_itself:
                 raise Unsupported("WITH RECURSIVE")
             found[name] = Cte(item.this, names, dict(found), calls_itself)
@@ -199,8 +201,10 @@ class Lowering:
             else:
                 if limit_node.args.get("offset") is not None:
                     offset = scalars.scalar(limit_node.args["offset"])
-                if limit_node.args.get("expressions") or limit_node.args.get("limit_options") and any(
-                    limit_node.args["limit_options"].args.get(flag) for flag in ("percent", "with_ties")
+                if (
+                    limit_node.args.get("expressions")
+                    or limit_node.args.get("limit_options")
+                    and any(limit_node.args["limit_options"].args.get(flag) for flag in ("percent", "with_ties"))
                 ):
                     raise Unsupported("LIMIT with options")
                 limit = scalars.scalar(limit_node.expression)
@@ -229,12 +233,21 @@ class Lowering:
         for step in reversed(chain):
             other, _, flags = self._rel(step.expression, parent, ctes)
             other = _unordered(other)
-            op = "union" if isinstance(step, exp.Union) else "intersect" if isinstance(step, exp.Intersect) else "except"
+            op = (
+                "union" if isinstance(step, exp.Union) else "intersect" if isinstance(step, exp.Intersect) else "except"
+            )
             keep = not step.args.get("distinct")
             if output_width(rel) != output_width(other):
                 self.ctx.loose = True
-            starred = tuple(a or b for a, b in zip(starred, flags, strict=False)) if len(starred) == len(flags) else starred
-            if isinstance(rel, SetOp) and rel.op == op != "except" and rel.all == keep and not (rel.order or rel.limit or rel.offset):
+            starred = (
+                tuple(a or b for a, b in zip(starred, flags, strict=False)) if len(starred) == len(flags) else starred
+            )
+            if (
+                isinstance(rel, SetOp)
+                and rel.op == op != "except"
+                and rel.all == keep
+                and not (rel.order or rel.limit or rel.offset)
+            ):
                 rel = rel._replace(branches=(*rel.branches, other))
             else:
                 rel = SetOp(op, keep, (rel, other))
@@ -495,7 +508,9 @@ class _SelectReader:
         source = Source(self.ctx.fresh(), "full", "", None, (parts[0], parts[1]._replace(on=parts[1].on)))
         condition = Expr("func", ("full-on", source.sid), (junction("and", on),))
         joined.sources, joined.lefts, joined.where = [source], [], []
-        joined.sources[0] = source._replace(parts=(parts[0], LeftJoin(parts[1].sources, parts[1].lefts, (*parts[1].on, condition))))
+        joined.sources[0] = source._replace(
+            parts=(parts[0], LeftJoin(parts[1].sources, parts[1].lefts, (*parts[1].on, condition)))
+        )
 
     def _natural(self, before: int) -> list[str]:
         left, right = self.scope.items[:before], self.scope.items[before:]
@@ -615,7 +630,9 @@ class _SelectReader:
         if isinstance(node, exp.Paren):
             return Expr("func", ("tuple",), (self._grouping(node.this),))
         if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):
-            return Expr("func", (type(node).__name__.lower(),), tuple(self._grouping(item) for item in node.expressions))
+            return Expr(
+                "func", (type(node).__name__.lower(),), tuple(self._grouping(item) for item in node.expressions)
+            )
         return self.scalars.scalar(node)
 
     def _distinct(self, extra: list[Expr]) -> bool:

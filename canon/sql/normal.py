@@ -121,7 +121,14 @@ def _left_conditions(left: LeftJoin, change: "object") -> LeftJoin:
 
 
 def _has_subquery(block: Block) -> bool:
-    parts = [*block.where, *block.having, *block.select, *(block.group or ()), *(key.expr for key in block.order), *block.extra]
+    parts = [
+        *block.where,
+        *block.having,
+        *block.select,
+        *(block.group or ()),
+        *(key.expr for key in block.order),
+        *block.extra,
+    ]
     parts += [part for left in block.lefts for part in left.on]
     stack = parts
     while stack:

@@ -106,8 +106,10 @@ def oriented(op: str, left: Expr, right: Expr) -> Expr:
 def _compare_literals(op: str, left: Expr, right: Expr, ctx: Context) -> Expr:
     ours, theirs = beside(left, "real", ctx.dialect), beside(right, "real", ctx.dialect)
     if left.value[0] in {"int", "dec", "float", "num"} and right.value[0] in {"int", "dec", "float", "num"}:
-        return _truth(op, bound(ours), bound(theirs)) if {ours.value[0], theirs.value[0]} == {"num"} else Expr(
-            op, None, (left, right)
+        return (
+            _truth(op, bound(ours), bound(theirs))
+            if {ours.value[0], theirs.value[0]} == {"num"}
+            else Expr(op, None, (left, right))
         )
     if left.value[0] == right.value[0] == "ts":
         return _truth(op, left.value[1], right.value[1])
@@ -174,7 +176,12 @@ def _year_range(op: str, term: Expr, literal: Expr, ctx: Context) -> Expr | None
         return None
     year = bound(literal)
     kind = type_of(day, ctx)
-    if kind not in {"date", "timestamp"} or not ctx.dialect.exact_dates or not isinstance(year, int) or not 1 < year < 9998:
+    if (
+        kind not in {"date", "timestamp"}
+        or not ctx.dialect.exact_dates
+        or not isinstance(year, int)
+        or not 1 < year < 9998
+    ):
         return None
     ctx.used.add("year-as-range")
     start, end = f"{year:04d}-01-01 00:00:00", f"{year + 1:04d}-01-01 00:00:00"
@@ -406,7 +413,17 @@ def truth(expr: Expr, ctx: Context) -> Expr:
         return _boolean_case(Expr("=", None, (expr.args[0], FALSE)), ctx) or expr
     if op == "lit" and expr.value[0] in {"int", "num"} and ctx.dialect.booleans == "integer":
         return FALSE if number(expr.value[1]) == "0" else TRUE
-    if op == "untrue" and expr.args[0].op in {"eqclass", "isnull", "notnull", "exists", "and", "or", "span", *COMPARISONS, "like"}:
+    if op == "untrue" and expr.args[0].op in {
+        "eqclass",
+        "isnull",
+        "notnull",
+        "exists",
+        "and",
+        "or",
+        "span",
+        *COMPARISONS,
+        "like",
+    }:
         return truth(untrue(expr.args[0], ctx), ctx)
     return expr
 
@@ -441,7 +458,9 @@ def _inside(literal: Expr, value: Span, ctx: Context) -> bool | None:
         point = read.value[1]
     else:
         return None
-    met = common_part([value._replace(null=False), Span(value.kind, False, (Interval(point, True, point, True),))], ctx.dialect)
+    met = common_part(
+        [value._replace(null=False), Span(value.kind, False, (Interval(point, True, point, True),))], ctx.dialect
+    )
     return None if met is None else bool(met.parts)
 
 
@@ -566,9 +585,7 @@ def absorb(expr: Expr, ctx: Context) -> Expr:
         if part.op != other
         or not (
             any(member in parts for member in part.args)
-            or any(
-                rival is not part and rival.op == other and set(rival.args) < set(part.args) for rival in expr.args
-            )
+            or any(rival is not part and rival.op == other and set(rival.args) < set(part.args) for rival in expr.args)
         )
     ]
     if len(kept) < len(expr.args):
@@ -582,7 +599,11 @@ def absorb(expr: Expr, ctx: Context) -> Expr:
                 junction("and", [a for a in part.args if a not in common]) if part.op == "and" else TRUE
                 for part in expr.args
             ]
-            shared = [part for part in dict.fromkeys(a for p in expr.args for a in (p.args if p.op == "and" else (p,))) if part in common]
+            shared = [
+                part
+                for part in dict.fromkeys(a for p in expr.args for a in (p.args if p.op == "and" else (p,)))
+                if part in common
+            ]
             return junction("and", [*shared, merge("or", rest, ctx)])
     return expr
 

@@ -65,7 +65,9 @@ def _check_size(text: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise ReadError("unparseable", f"there is half a character (a lone surrogate) at position {error.start}") from None
+        raise ReadError(
+            "unparseable", f"there is half a character (a lone surrogate) at position {error.start}"
+        ) from None
     if text.count("[") > MAX_BRACKETS:
         raise ReadError("too_large", f"the query has more than {MAX_BRACKETS} square brackets")
     if text.count("(") > MAX_DEPTH and max(_depths(text), default=0) > MAX_DEPTH:

@@ -161,7 +161,9 @@ class Scalars:
         ours, theirs = _row(left), _row(right)
         if ours is not None and theirs is not None and len(ours) == len(theirs) and op in {"=", "<>"}:
             self.ctx.used.add("row-value")
-            equal = junction("and", [self.compare("=", self.scalar(a), self.scalar(b)) for a, b in zip(ours, theirs, strict=True)])
+            equal = junction(
+                "and", [self.compare("=", self.scalar(a), self.scalar(b)) for a, b in zip(ours, theirs, strict=True)]
+            )
             return equal if op == "=" else negate(equal, self.ctx)
         return self.compare(op, self.scalar(left), self.scalar(right))
 
@@ -337,11 +339,13 @@ class Scalars:
     def _if(self, node: exp.If) -> Expr:
         self.ctx.used.add("if-as-case")
         default = node.args.get("false")
-        return case([
-            self.condition(node.this),
-            self.scalar(node.args["true"]),
-            self.scalar(default) if default is not None else NULL,
-        ])
+        return case(
+            [
+                self.condition(node.this),
+                self.scalar(node.args["true"]),
+                self.scalar(default) if default is not None else NULL,
+            ]
+        )
 
     def _nullif(self, node: exp.Nullif) -> Expr:
         left, right = self.scalar(node.this), self.scalar(node.expression)
@@ -502,7 +506,9 @@ class Scalars:
         inner = node.this
         rest = node.args.get("expressions")
         if rest and name in {"min", "max"}:
-            return Expr("func", ("least" if name == "min" else "greatest",), tuple(self.scalar(x) for x in (inner, *rest)))
+            return Expr(
+                "func", ("least" if name == "min" else "greatest",), tuple(self.scalar(x) for x in (inner, *rest))
+            )
         distinct = isinstance(inner, exp.Distinct)
         if distinct:
             args = tuple([self.scalar(item) for item in inner.expressions])
@@ -660,7 +666,10 @@ class Scalars:
                 args.append(self._operand(value))
             elif isinstance(value, list):
                 flags.append((name, len(value)))
-                args.extend(self._operand(item) if isinstance(item, exp.Expression) else lit("word", str(item)) for item in value)
+                args.extend(
+                    self._operand(item) if isinstance(item, exp.Expression) else lit("word", str(item))
+                    for item in value
+                )
             else:
                 flags.append((name, str(value)))
         return Expr("func", tuple(flags), tuple(args))
@@ -692,7 +701,12 @@ def _flag(expr: Expr, ctx: Context) -> bool | None:
     """Whether a literal is a truth value here."""
     if expr in (TRUE, FALSE):
         return expr == TRUE
-    if expr.op == "lit" and expr.value[0] == "int" and ctx.dialect.booleans == "integer" and expr.value[1] in {"0", "1"}:
+    if (
+        expr.op == "lit"
+        and expr.value[0] == "int"
+        and ctx.dialect.booleans == "integer"
+        and expr.value[1] in {"0", "1"}
+    ):
         return bool(expr.value[1] == "1")
     return None
 

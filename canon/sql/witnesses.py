@@ -23,7 +23,12 @@ class NoWitness(Exception):  # noqa: N818  (a decision that stays open, no error
 
 
 def row_witness(
-    ours: Block, theirs: Block, row: Row, kept: tuple[bool, bool], names: tuple[tuple[str, ...], tuple[str, ...]], ctx: Context
+    ours: Block,
+    theirs: Block,
+    row: Row,
+    kept: tuple[bool, bool],
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+    ctx: Context,
 ) -> RowWitness | None:
     """The witness for a row of the one table that both queries read; `None` where it cannot be built honestly."""
     try:
@@ -33,11 +38,25 @@ def row_witness(
 
 
 def _build(
-    ours: Block, theirs: Block, row: Row, kept: tuple[bool, bool], names: tuple[tuple[str, ...], tuple[str, ...]], ctx: Context
+    ours: Block,
+    theirs: Block,
+    row: Row,
+    kept: tuple[bool, bool],
+    names: tuple[tuple[str, ...], tuple[str, ...]],
+    ctx: Context,
 ) -> RowWitness:
-    if len(ours.sources) != 1 or ours.lefts or ours.sources[0].kind != "table" or ours.having or ours.extra or ours.offset:
+    if (
+        len(ours.sources) != 1
+        or ours.lefts
+        or ours.sources[0].kind != "table"
+        or ours.having
+        or ours.extra
+        or ours.offset
+    ):
         raise NoWitness
-    if ours.limit is not None and (ours.limit.op != "lit" or ours.limit.value[0] != "int" or ours.limit.value[1] == "0"):
+    if ours.limit is not None and (
+        ours.limit.op != "lit" or ours.limit.value[0] != "int" or ours.limit.value[1] == "0"
+    ):
         raise NoWitness
     source = ours.sources[0]
     given = {str(column.value[1]): value for column, value in row.items()}
@@ -112,7 +131,12 @@ def _table(table: SchemaTable, values: dict[str, Any], ctx: Context) -> Table:
 
 
 def _result(
-    block: Block, keep: bool, values: dict[str, Any], types: dict[str, SchemaColumn], labels: tuple[str, ...], ctx: Context
+    block: Block,
+    keep: bool,
+    values: dict[str, Any],
+    types: dict[str, SchemaColumn],
+    labels: tuple[str, ...],
+    ctx: Context,
 ) -> Table:
     cells: list[Cell] = []
     names: list[str] = []

@@ -41,7 +41,9 @@ class Wording:
         if op == "lit":
             return self._literal(*value)
         if op in {"and", "or"}:
-            return f" {op.upper()} ".join(f"({self._of(arg)})" if arg.op in {"and", "or"} else self._of(arg) for arg in args)
+            return f" {op.upper()} ".join(
+                f"({self._of(arg)})" if arg.op in {"and", "or"} else self._of(arg) for arg in args
+            )
         if op == "eqclass":
             return " = ".join(self._of(arg) for arg in args)
         if op == "span":
@@ -61,12 +63,19 @@ class Wording:
     def _other(self, expr: Expr) -> str:
         op, value, args = expr
         if op == "case":
-            pairs = "".join(f" WHEN {self._of(c)} THEN {self._of(r)}" for c, r in zip(args[:-1:2], args[1::2], strict=True))
+            pairs = "".join(
+                f" WHEN {self._of(c)} THEN {self._of(r)}" for c, r in zip(args[:-1:2], args[1::2], strict=True)
+            )
             return f"CASE{pairs} ELSE {self._of(args[-1])} END"
         inner = ", ".join(self._of(arg) for arg in args)
         if op in {"exists", "in", "scalar", "quant"}:
             rel = value[2] if op == "quant" else value
-            word = {"exists": "EXISTS ", "in": f"{inner} IN ", "scalar": "", "quant": f"{inner} {value[0]} {value[1]} " if op == "quant" else ""}
+            word = {
+                "exists": "EXISTS ",
+                "in": f"{inner} IN ",
+                "scalar": "",
+                "quant": f"{inner} {value[0]} {value[1]} " if op == "quant" else "",
+            }
             return f"{word[op]}({self.query(rel)})"
         if op == "star":
             return "*"

@@ -1,6 +1,17 @@
 """Writes a query of the algebra back as SQL, so that a normal form can be executed beside the text it came from."""
 
-from canon.sql.algebra import Block, Expr, LeftJoin, Rel, SetOp, Source, left_expressions, left_sources, rewrite_own, sids
+from canon.sql.algebra import (
+    Block,
+    Expr,
+    LeftJoin,
+    Rel,
+    SetOp,
+    Source,
+    left_expressions,
+    left_sources,
+    rewrite_own,
+    sids,
+)
 from canon.sql.predicates import Span
 
 FUNCTIONS = {"abs": "abs", "lower": "lower", "upper": "upper", "length": "length", "least": "min", "greatest": "max"}
@@ -31,7 +42,8 @@ class Writer:
         if not rel.order:
             return ""
         return " ORDER BY " + ", ".join(
-            f"{key.expr.value + 1} {'DESC' if key.desc else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in rel.order
+            f"{key.expr.value + 1} {'DESC' if key.desc else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+            for key in rel.order
         )
 
     def limits(self, rel: Rel) -> str:
@@ -63,7 +75,8 @@ class Writer:
             text += f" HAVING {self.conjunction(having)}"
         if block.order:
             text += " ORDER BY " + ", ".join(
-                f"{self.expr(key.expr)} {'DESC' if key.desc else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}" for key in block.order
+                f"{self.expr(key.expr)} {'DESC' if key.desc else 'ASC'} NULLS {'FIRST' if key.nulls_first else 'LAST'}"
+                for key in block.order
             )
         return text + self.limits(block)
 
@@ -149,7 +162,9 @@ class Writer:
         if op == "like":
             return f"({self.expr(args[0])}) LIKE ({self.expr(args[1])})"
         if op == "case":
-            pairs = "".join(f" WHEN {self.expr(c)} THEN {self.expr(r)}" for c, r in zip(args[:-1:2], args[1::2], strict=True))
+            pairs = "".join(
+                f" WHEN {self.expr(c)} THEN {self.expr(r)}" for c, r in zip(args[:-1:2], args[1::2], strict=True)
+            )
             return f"CASE{pairs} ELSE {self.expr(args[-1])} END"
         if op == "coalesce":
             return f"coalesce({', '.join(self.expr(arg) for arg in args)})"
@@ -160,9 +175,22 @@ class Writer:
         if op == "agg":
             inner = ", ".join(self.expr(arg) for arg in args) or "*"
             return f"{value[0]}({'DISTINCT ' if value[1] else ''}{inner})"
+        if op == "window" and not value.frame:
+            return self.window(expr)
         if op == "func" and value[0] in FUNCTIONS:
             return f"{FUNCTIONS[value[0]]}({', '.join(self.expr(arg) for arg in args)})"
         return self.subquery(expr)
+
+    def window(self, expr: Expr) -> str:
+        value = expr.value
+        texts = [self.expr(arg) for arg in expr.args]
+        partition = ", ".join(texts[value.arguments : value.arguments + value.partitions])
+        keys = texts[value.arguments + value.partitions :]
+        order = ", ".join(
+            f"{key} {'DESC' if desc else 'ASC'} NULLS {'FIRST' if first else 'LAST'}" for key, (desc, first) in zip(keys, value.orders, strict=True)
+        )
+        inside = (f"PARTITION BY {partition} " if partition else "") + (f"ORDER BY {order}" if order else "")
+        return f"{value.name}({', '.join(texts[: value.arguments])}) OVER ({inside})"
 
     def subquery(self, expr: Expr) -> str:
         op, value, args = expr

@@ -71,7 +71,9 @@ def make_rows(made: Made, rng: random.Random) -> dict[str, list[tuple[object, ..
 _NOTHING = object()
 
 
-def _value(made: Made, table: str, column: str, kind: str, database: dict[str, list[tuple[object, ...]]], rng: random.Random) -> object:
+def _value(
+    made: Made, table: str, column: str, kind: str, database: dict[str, list[tuple[object, ...]]], rng: random.Random
+) -> object:
     if (table, column) not in made.not_null and rng.random() < 0.25:
         return None
     if (table, column) in made.foreign:
@@ -110,7 +112,11 @@ class Queries:
             op = self.rng.choice(("UNION", "UNION ALL", "INTERSECT", "EXCEPT"))
             kinds = [self.rng.choice(("int", "text")) for _ in range(width)]
             return f"{self.plain(kinds)} {op} {self.plain(kinds)}"
-        if roll < 0.45:
+        if roll < 0.18:
+            return self.ranked()
+        if roll < 0.22:
+            return self.limited()
+        if roll < 0.5:
             return self.grouped()
         return self.plain([self.rng.choice(("int", "text")) for _ in range(self.rng.choice((1, 1, 2, 3)))])
 
@@ -133,7 +139,11 @@ class Queries:
     def grouped_pair(self, depth: int, kinds: list[str]) -> str:
         text, columns = self.source(0)
         key = self.column(columns, "int")
-        second = f"COUNT({self.rng.choice(['*', self.column(columns, 'int')])})" if kinds[1] == "int" else f"MIN({self.column(columns, 'text')})"
+        second = (
+            f"COUNT({self.rng.choice(['*', self.column(columns, 'int')])})"
+            if kinds[1] == "int"
+            else f"MIN({self.column(columns, 'text')})"
+        )
         return f"SELECT {key} AS q0, {second} AS q1 FROM {text} GROUP BY {key}"
 
     def column(self, columns: dict[str, tuple[str, str]], kind: str) -> str:
@@ -167,8 +177,19 @@ class Queries:
     def atom(self, columns: dict[str, tuple[str, str]], depth: int) -> str:
         roll = self.rng.random()
         column = self.column(columns, "int")
-        if depth > 0 and roll < 0.25:
+        if depth > 0 and roll < 0.2:
             return self.membership(columns, depth - 1)
+        if depth > 0 and roll < 0.28:
+            return self.correlated(columns)
+        if roll < 0.31:
+            return f"COALESCE({column}, {self.rng.randrange(3)}) {self.rng.choice(('=', '<'))} {self.rng.randrange(3)}"
+        if roll < 0.34:
+            return (
+                f"CASE WHEN {column} > {self.rng.randrange(3)} THEN 1 WHEN {self.column(columns, 'int')} = 1 THEN 2 "
+                f"ELSE 0 END = {self.rng.randrange(3)}"
+            )
+        if roll < 0.37:
+            return f"{column} IS {self.rng.choice(('', 'NOT '))}DISTINCT FROM {self.rng.choice([self.column(columns, 'int'), '1'])}"
         if roll < 0.5:
             return f"{column} {self.rng.choice(('=', '<>', '<', '<=', '>', '>='))} {self.rng.randrange(4)}"
         if roll < 0.58:
@@ -182,6 +203,46 @@ class Queries:
         if roll < 0.94:
             return f"{self.column(columns, 'text')} {self.rng.choice(('=', '<>'))} '{self.rng.choice(TEXTS)}'"
         return f"{column} + {self.rng.randrange(3)} {self.rng.choice(('<', '>=', '='))} {self.rng.randrange(5)}"
+
+    def correlated(self, columns: dict[str, tuple[str, str]]) -> str:
+        """A comparison with a correlated aggregate or a row found by key, or the absence of a greater row."""
+        roll = self.rng.random()
+        outer = self.rng.choice(list(columns))
+        table, _ = columns[outer]
+        alias = self.fresh()
+        if table and roll < 0.35:
+            bound = self.rng.choice([name for name, kind in self.made.tables[table].items() if kind == "int"])
+            mine = outer.split(".")[0]
+            link = self.rng.choice([name for name, kind in self.made.tables[table].items() if kind == "int"])
+            extra = f" AND {alias}.{link} = {mine}.{link}" if self.rng.random() < 0.5 else ""
+            sign = self.rng.choice(("<", ">"))
+            return f"NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {alias}.{bound} {sign} {mine}.{bound}{extra})"
+        found = self.rng.choice(list(self.made.tables))
+        numbers = [name for name, kind in self.made.tables[found].items() if kind == "int"]
+        key = "id" if "id" in self.made.tables[found] and roll < 0.7 else self.rng.choice(numbers)
+        value = self.rng.choice(numbers)
+        shown = f"{alias}.{value}" if key == "id" and ("id",) in self.made.keys[found] else f"{self.rng.choice(('MAX', 'MIN', 'SUM'))}({alias}.{value})"
+        left, sign = self.column(columns, "int"), self.rng.choice(("=", "<", ">=", "<>"))
+        return f"{left} {sign} (SELECT {shown} FROM {found} AS {alias} WHERE {alias}.{key} = {self.link(columns)})"
+
+    def ranked(self) -> str:
+        """A derived table whose first ranks are kept."""
+        table = self.rng.choice(list(self.made.tables))
+        numbers = [name for name, kind in self.made.tables[table].items() if kind == "int"]
+        part, order, shown = (self.rng.choice(numbers) for _ in range(3))
+        partition = f"PARTITION BY {part} " if self.rng.random() < 0.7 else ""
+        call = self.rng.choice(("RANK", "DENSE_RANK"))
+        where = f" WHERE {shown} > 0" if self.rng.random() < 0.4 else ""
+        direction = self.rng.choice(("", " DESC"))
+        return (
+            f"SELECT q0 FROM (SELECT {shown} AS q0, {call}() OVER ({partition}ORDER BY {order}{direction}) AS q1 "
+            f"FROM {table}{where}) AS r WHERE q1 = 1"
+        )
+
+    def limited(self) -> str:
+        """The first rows by everything that is returned, so that ties do not matter."""
+        inner = self.plain(["int", "int"], 0)
+        return f"SELECT q0 FROM ({inner} ORDER BY 1, 2 LIMIT {self.rng.randrange(4)}) AS l"
 
     def predicate(self, columns: dict[str, tuple[str, str]], depth: int) -> str:
         roll = self.rng.random()
@@ -203,7 +264,11 @@ class Queries:
         word = self.rng.choice(("", "NOT "))
         if roll < 0.4:
             clause = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-            tail = f" GROUP BY {mine} HAVING COUNT(*) {self.rng.choice(('>', '<'))} {self.rng.randrange(3)}" if self.rng.random() < 0.2 else ""
+            tail = (
+                f" GROUP BY {mine} HAVING COUNT(*) {self.rng.choice(('>', '<'))} {self.rng.randrange(3)}"
+                if self.rng.random() < 0.2
+                else ""
+            )
             return f"{outer} {word}IN (SELECT {mine} FROM {text}{clause}{tail})"
         if roll < 0.85:
             conditions.append(f"{mine} = {outer}")
@@ -226,7 +291,11 @@ class Queries:
         text, columns, where = self.from_clause(depth)
         if self.rng.random() < 0.6:
             where.append(self.predicate(columns, depth))
-        keys = list(dict.fromkeys(self.column(columns, self.rng.choice(("int", "text"))) for _ in range(self.rng.choice((0, 1, 1, 2)))))
+        keys = list(
+            dict.fromkeys(
+                self.column(columns, self.rng.choice(("int", "text"))) for _ in range(self.rng.choice((0, 1, 1, 2)))
+            )
+        )
         keys = [key for key in keys if "." in key]
         calls = [self.aggregate(columns) for _ in range(self.rng.choice((0, 1, 1, 2)) if keys else 1)]
         select = ", ".join([*keys, *calls])

@@ -40,7 +40,10 @@ def _duckdb(made: Made, rows: dict) -> duckdb.DuckDBPyConnection:
 
 
 def _bag(db, query: str) -> list[tuple]:
-    rows = [tuple(int(cell) if isinstance(cell, (bool, float)) and cell == int(cell) else cell for cell in row) for row in db.execute(query).fetchall()]
+    rows = [
+        tuple(int(cell) if isinstance(cell, (bool, float)) and cell == int(cell) else cell for cell in row)
+        for row in db.execute(query).fetchall()
+    ]
     return sorted(rows, key=repr)
 
 

@@ -90,7 +90,13 @@ def filter_grouped(block: Block, ctx: Context) -> Rel | None:
         return None
     source = block.sources[0]
     inner = source.rel
-    if not isinstance(inner, Block) or inner.limit is not None or inner.offset is not None or inner.extra or inner.ordered:
+    if (
+        not isinstance(inner, Block)
+        or inner.limit is not None
+        or inner.offset is not None
+        or inner.extra
+        or inner.ordered
+    ):
         return None
     if inner.group is None or inner.distinct or has_window(inner):
         return None
@@ -112,7 +118,8 @@ def filter_grouped(block: Block, ctx: Context) -> Rel | None:
 def _nested_aggregate(expr: Expr) -> bool:
     """Whether an aggregate ended up inside another query, where it would mean something else."""
     return any(
-        node.op in {"exists", "in", "scalar", "quant"} and any(inner.op == "agg" and _foreign(inner, node) for inner in walk(node))
+        node.op in {"exists", "in", "scalar", "quant"}
+        and any(inner.op == "agg" and _foreign(inner, node) for inner in walk(node))
         for node in walk(expr)
     )
 
@@ -155,7 +162,9 @@ def _outer_order(block: Block, source: Source, inner: Rel) -> tuple[Order, ...] 
         if key.expr.op != "col" or key.expr.value[0] != source.sid:
             return None
         position = key.expr.value[1]
-        keys.append(key._replace(expr=inner.select[position] if isinstance(inner, Block) else Expr("out", position, ())))
+        keys.append(
+            key._replace(expr=inner.select[position] if isinstance(inner, Block) else Expr("out", position, ()))
+        )
     return tuple(keys)
 
 
@@ -186,7 +195,12 @@ def prune(block: Block, ctx: Context) -> Block | None:
         inner = source.rel
         if not isinstance(inner, Block) or any(expr.op == "star" for expr in inner.select):
             continue
-        read = {column.value[1] for expr in expressions(block) for column in walk(expr) if column.op == "col" and column.value[0] == source.sid}
+        read = {
+            column.value[1]
+            for expr in expressions(block)
+            for column in walk(expr)
+            if column.op == "col" and column.value[0] == source.sid
+        }
         keep = set(range(len(inner.select))) if inner.distinct else read
         renderer = Renderer(depth=2)
         renderer.block(inner._replace(select=()))

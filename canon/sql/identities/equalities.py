@@ -42,13 +42,13 @@ def congruence(block: Block, ctx: Context) -> Block | None:
     return _rewritten(block, ctx, classes, used, own)
 
 
-def _rewritten(
-    block: Block, ctx: Context, classes: list[set[Expr]], used: set[Expr], own: set[int]
-) -> Block | None:
+def _rewritten(block: Block, ctx: Context, classes: list[set[Expr]], used: set[Expr], own: set[int]) -> Block | None:
     atoms: list[Expr] = []
     mapping: dict[Expr, Expr] = {}
     for members in classes:
-        ordered = sorted(members, key=lambda column: (column.value[0] not in own, column.value[0], str(column.value[1])))
+        ordered = sorted(
+            members, key=lambda column: (column.value[0] not in own, column.value[0], str(column.value[1]))
+        )
         atoms.append(Expr("eqclass", None, tuple(ordered)))
         mapping.update({member: ordered[0] for member in ordered[1:]})
     rest = tuple([part for part in block.where if part not in used])

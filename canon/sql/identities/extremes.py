@@ -69,13 +69,24 @@ def reach_extreme(block: Block, ctx: Context) -> Block | None:
         scalar, column = (part.args[0], part.args[1]) if part.args[0].op == "scalar" else (part.args[1], part.args[0])
         wanted = "max" if part.args[0] == scalar else "min"
         body = scalar.value
-        if not isinstance(body, Block) or body.group != () or body.where or body.lefts or body.having or len(body.sources) != 1:
+        if (
+            not isinstance(body, Block)
+            or body.group != ()
+            or body.where
+            or body.lefts
+            or body.having
+            or len(body.sources) != 1
+        ):
             continue
         call = body.select[0]
         twin = next((source for source in block.sources if source.sid == column.value[0]), None)
         if twin is None or twin.kind != "table" or twin.name != body.sources[0].name:
             continue
-        if call.op == "agg" and call.value == (wanted, False) and call.args == (col(body.sources[0].sid, column.value[1]),):
+        if (
+            call.op == "agg"
+            and call.value == (wanted, False)
+            and call.args == (col(body.sources[0].sid, column.value[1]),)
+        ):
             where[index] = oriented("=", column, scalar)
             return block._replace(where=tuple(where))
     return None
@@ -107,7 +118,11 @@ def _grouped(body: Block, ctx: Context) -> tuple[Source, list[Expr], Expr] | Non
     """The grouped table of a correlated aggregate, what links it to the outer row, and its value."""
     if body.group != () or body.having or body.lefts or body.extra or body.limit is not None or body.offset is not None:
         return None
-    if len(body.select) != 1 or body.select[0].op != "agg" or body.select[0].value[0] not in {"min", "max", "sum", "avg"}:
+    if (
+        len(body.select) != 1
+        or body.select[0].op != "agg"
+        or body.select[0].value[0] not in {"min", "max", "sum", "avg"}
+    ):
         return None
     own = own_sids(body)
     if sids(body.select[0]) - own:
@@ -196,7 +211,13 @@ def _tested_for_one(part: Expr, source: Source) -> int | None:
 def _without_rank(inner: Block, position: int, ctx: Context) -> Block | None:
     call = inner.select[position]
     bare = inner._replace(select=tuple([lit("int", "1") if expr == call else expr for expr in inner.select]))
-    if call.op != "window" or inner.group is not None or inner.distinct or inner.limit is not None or inner.offset is not None:
+    if (
+        call.op != "window"
+        or inner.group is not None
+        or inner.distinct
+        or inner.limit is not None
+        or inner.offset is not None
+    ):
         return None
     if inner.extra or has_window(bare) or not copyable(inner) or not inner.sources or call.value.frame:
         return None

@@ -14,7 +14,9 @@ def having_to_where(block: Block, ctx: Context) -> Block | None:
     if not block.having or not block.group or block.extra:
         return None
     determined = Determined(block, ctx, given=block.group)
-    moved = [part for part in block.having if not contains(part, AGGREGATE) and determined.holds(part) and _of_columns(part)]
+    moved = [
+        part for part in block.having if not contains(part, AGGREGATE) and determined.holds(part) and _of_columns(part)
+    ]
     if not moved:
         return None
     kept = tuple([part for part in block.having if part not in moved])
@@ -22,7 +24,9 @@ def having_to_where(block: Block, ctx: Context) -> Block | None:
 
 
 def _of_columns(part: Expr) -> bool:
-    return part.op != "lit" and not any(node.op in {"scalar", "exists", "in", "quant"} and _has_aggregate(node) for node in _nodes(part))
+    return part.op != "lit" and not any(
+        node.op in {"scalar", "exists", "in", "quant"} and _has_aggregate(node) for node in _nodes(part)
+    )
 
 
 def _nodes(expr: Expr) -> list[Expr]:
@@ -191,7 +195,13 @@ def _conditional(call: Expr, ctx: Context, known: set[Expr], *, nonempty: bool) 
         if all(result in (ONE, ZERO) for result in results):
             args = [NULL if arg == ZERO and _is_result(place, inner) else arg for place, arg in enumerate(inner.args)]
             return Expr("agg", ("count", False), (inner._replace(args=tuple(args)),))
-    if name == "sum" and nonempty and ctx.dialect.booleans == "integer" and inner.op in PREDICATES and not nullable(inner, ctx, known):
+    if (
+        name == "sum"
+        and nonempty
+        and ctx.dialect.booleans == "integer"
+        and inner.op in PREDICATES
+        and not nullable(inner, ctx, known)
+    ):
         return Expr("agg", ("count", False), (Expr("case", None, (truth(inner, ctx), ONE, NULL)),))
     if name == "sum" and nonempty and inner == ONE:
         return Expr("agg", ("count", False), ())
@@ -254,7 +264,9 @@ def constant_order(block: Block, ctx: Context) -> Block | None:
     kept: list[Order] = []
     for key in block.order:
         given = [other.expr for other in kept]
-        if key.expr.op == "lit" or (kept and block.group is None and Determined(block, ctx, given=given, outer=False).holds(key.expr)):
+        if key.expr.op == "lit" or (
+            kept and block.group is None and Determined(block, ctx, given=given, outer=False).holds(key.expr)
+        ):
             continue
         kept.append(key)
     if len(kept) == len(block.order) or not kept:

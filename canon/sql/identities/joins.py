@@ -117,7 +117,9 @@ def _without_parent(block: Block, parent: Source, ctx: Context) -> Block | None:
     return None
 
 
-def _foreign_match(child: Source, parent: Source, pairs: dict[Expr, list[Expr]], ctx: Context) -> dict[Expr, Expr] | None:
+def _foreign_match(
+    child: Source, parent: Source, pairs: dict[Expr, list[Expr]], ctx: Context
+) -> dict[Expr, Expr] | None:
     """For each used column of the parent, the child's column that a foreign key makes equal to it."""
     facts = ctx.tables[parent.sid]
     match: dict[Expr, Expr] = {}
@@ -203,7 +205,10 @@ def _same_row(block: Block, first: Source, second: Source, ctx: Context) -> bool
     equal: set[str] = set()
     for part in block.where:
         if part.op in {"=", "eqclass"}:
-            names = [{arg.value[1] for arg in part.args if arg.op == "col" and arg.value[0] == s.sid} for s in (first, second)]
+            names = [
+                {arg.value[1] for arg in part.args if arg.op == "col" and arg.value[0] == s.sid}
+                for s in (first, second)
+            ]
             equal |= names[0] & names[1]
     return any(all(column.value[1] in equal for column in key) for key in keys_of(first, ctx) if key)
 
@@ -248,7 +253,10 @@ def anti_join(block: Block, ctx: Context) -> Block | None:
             where[place] = Expr("not", None, (Expr("exists", Block(sources=left.sources, where=left.on), ()),))
             rest = block._replace(where=tuple(where), lefts=block.lefts[:index] + block.lefts[index + 1 :])
             others = [p for i, p in enumerate(rest.where) if i != place]
-            if inside & (output_sids(rest) | set().union(*(sids(p) for p in others), *(sids(e) for x in rest.lefts for e in left_expressions(x)))):
+            if inside & (
+                output_sids(rest)
+                | set().union(*(sids(p) for p in others), *(sids(e) for x in rest.lefts for e in left_expressions(x)))
+            ):
                 continue
             ctx.padded -= inside
             return rest

@@ -37,7 +37,13 @@ def as_exists(expr: Expr, ctx: Context) -> Expr | None:
     rel = expr.value
     if isinstance(rel, SetOp):
         return _in_set_operation(expr, rel, ctx)
-    if rel.limit is not None or rel.offset is not None or rel.extra or has_window(rel) or len(rel.select) != len(expr.args):
+    if (
+        rel.limit is not None
+        or rel.offset is not None
+        or rel.extra
+        or has_window(rel)
+        or len(rel.select) != len(expr.args)
+    ):
         return None
     if any(item.op == "star" for item in rel.select):
         return None
@@ -109,7 +115,13 @@ def _truth(expr: Expr, ctx: Context, others: list[Expr]) -> Expr:
 def _any_as_exists(expr: Expr, ctx: Context) -> Expr | None:
     """`x < ANY (SELECT y …)` where only truth matters."""
     op, _, rel = expr.value
-    if not isinstance(rel, Block) or rel.limit is not None or rel.offset is not None or rel.extra or rel.group is not None:
+    if (
+        not isinstance(rel, Block)
+        or rel.limit is not None
+        or rel.offset is not None
+        or rel.extra
+        or rel.group is not None
+    ):
         return None
     if has_window(rel) or len(rel.select) != 1 or rel.select[0].op == "star":
         return None
@@ -323,8 +335,7 @@ def _reread(part: Expr, ctx: Context) -> Expr:
 def _of_groups(part: Expr, own: set[int]) -> bool:
     """Whether a comparison sets an aggregate of the body beside what is outside."""
     return part.op in {"=", "<", "<=", "<>"} and any(
-        arg.op == "agg" and sids(arg) <= own and not sids(other) & own
-        for arg, other in (part.args, part.args[::-1])
+        arg.op == "agg" and sids(arg) <= own and not sids(other) & own for arg, other in (part.args, part.args[::-1])
     )
 
 
@@ -356,4 +367,14 @@ def membership_facts_width(rel: Rel) -> int | None:
     return output_width(rel)
 
 
-__all__ = ["aggregates", "as_exists", "columns", "conjuncts", "exists_to_join", "in_to_exists", "rewrite_rel", "substitution", "tidy_exists"]
+__all__ = [
+    "aggregates",
+    "as_exists",
+    "columns",
+    "conjuncts",
+    "exists_to_join",
+    "in_to_exists",
+    "rewrite_rel",
+    "substitution",
+    "tidy_exists",
+]

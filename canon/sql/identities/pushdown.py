@@ -91,7 +91,9 @@ def _split(block: Block, fixed: set[int], rest: set[int]) -> _Split | None:
     return split if split.keys else None
 
 
-def _pushed(block: Block, fixed: set[int], rest: set[int], split: _Split, calls: list[Expr], ctx: Context) -> Block | None:
+def _pushed(
+    block: Block, fixed: set[int], rest: set[int], split: _Split, calls: list[Expr], ctx: Context
+) -> Block | None:
     if any(sids(call) & fixed for call in calls):
         return None
     below_keys = dict.fromkeys(split.keys)
@@ -124,7 +126,11 @@ def _pushed(block: Block, fixed: set[int], rest: set[int], split: _Split, calls:
     changed = rewrite_rel(outer, linked.get)
     assert isinstance(changed, Block)
     links = [Expr("=", None, (column, mapping[theirs])) for theirs, ours in split.keys.items() for column in ours]
-    leftover = {column.value[0] for expr in (*changed.select, *changed.where, *(k.expr for k in changed.order)) for column in columns(expr)}
+    leftover = {
+        column.value[0]
+        for expr in (*changed.select, *changed.where, *(k.expr for k in changed.order))
+        for column in columns(expr)
+    }
     if leftover & rest:
         return None
     sources = (*(source for source in block.sources if source.sid in fixed), Source(sid, "derived", "", inner))

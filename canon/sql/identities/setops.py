@@ -77,7 +77,13 @@ def branch_duplicates(rel: SetOp, ctx: Context) -> SetOp | None:
 def _marked(branch: Rel) -> Rel:
     if not isinstance(branch, Block) or branch.group is not None or branch.distinct:
         return branch
-    if branch.limit is not None or branch.offset is not None or branch.extra or has_window(branch) or not branch.sources:
+    if (
+        branch.limit is not None
+        or branch.offset is not None
+        or branch.extra
+        or has_window(branch)
+        or not branch.sources
+    ):
         return branch
     return branch._replace(distinct=True)
 
@@ -118,7 +124,10 @@ def _either(first: Rel, second: Rel, ctx: Context) -> Block | None:
         return None
     assert isinstance(first, Block)
     assert isinstance(second, Block)
-    if sorted(s.name for s in first.sources) != sorted(s.name for s in second.sources) or len(first.sources) > MAX_ALIGNED:
+    if (
+        sorted(s.name for s in first.sources) != sorted(s.name for s in second.sources)
+        or len(first.sources) > MAX_ALIGNED
+    ):
         return None
     for order in permutations(second.sources):
         if any(ours.name != theirs.name for ours, theirs in zip(first.sources, order, strict=True)):
@@ -229,6 +238,7 @@ def _test(first: Block, other: Rel, ctx: Context) -> Expr | None:
 
 def empty_branches(rel: SetOp, ctx: Context) -> Rel | None:
     """`a UNION ALL (nothing)`  =  `a`."""
+
     def empty(branch: Rel) -> bool:
         return isinstance(branch, Block) and branch.where == (FALSE,) and branch.group != ()
 

@@ -159,7 +159,9 @@ def _copied_left(left: LeftJoin, renumbered: dict[int, int], ctx: Context) -> Le
 
 def copyable(block: Block) -> bool:
     """Whether a block's FROM can be copied: joins of tables and of single blocks."""
-    return all(source.parts is None and (source.rel is None or isinstance(source.rel, Block)) for source in all_sources(block))
+    return all(
+        source.parts is None and (source.rel is None or isinstance(source.rel, Block)) for source in all_sources(block)
+    )
 
 
 def subqueries(expr: Expr) -> Iterator[Expr]:
