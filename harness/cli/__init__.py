@@ -17,19 +17,19 @@ class Entry(NamedTuple):
 
 
 COMMANDS: tuple[Entry, ...] = (
-    Entry("run", "harness.cli.run:run", "Ask every sentence of a golden file, grade the answers, report."),
+    Entry("run", "harness.cli.run:run", "Ask every sentence of a golden file and grade the answers."),
     Entry("demo", "harness.cli.demo:demo", "Run the bundled corpus against a scripted endpoint."),
     Entry("grade", "harness.cli.grade:grade", "Grade answers that exist already; calls no model."),
-    Entry("pairs", "harness.cli.pairs:pairs", "Decide for pairs of queries in a file whether they mean the same."),
+    Entry("pairs", "harness.cli.pairs:pairs", "Decide for each pair in a file whether both mean the same."),
     Entry("explain", "harness.cli.explain:explain", "Say whether two queries mean the same, and why."),
     Entry("compare", "harness.cli.compare:compare_runs", "Runs side by side: which is better, and is that noise?"),
-    Entry("gateway", "harness.cli.gateway:gateway", "Pin, pace, retry and record the model calls of any program."),
-    Entry("check-goldens", "harness.cli.check_goldens:check_goldens", "Audit a golden file: is it right, does its fixture show errors?"),
-    Entry("report", "harness.cli.report:report", "Write the reports of a run anew: HTML, Markdown, JUnit, tables."),
-    Entry("sql", "harness.cli.sql:app", "Run reads on a fixture; check execution accuracy (check, run)."),
+    Entry("gateway", "harness.cli.gateway:gateway", "Pin, pace, retry and record a program's model calls."),
+    Entry("check-goldens", "harness.cli.check_goldens:check_goldens", "Audit a golden file and the fixture behind it."),
+    Entry("report", "harness.cli.report:report", "Write a run's reports anew: HTML, Markdown, JUnit, tables."),
+    Entry("sql", "harness.cli.sql:app", "Run reads on a fixture; check execution accuracy."),
     Entry("init", "harness.cli.init:init", "Write a starter golden file and rung.toml."),
 )
-"""In the order of the overview. `place` is `module:function`, `summary` at most 62 characters."""
+"""In the order of the overview. `place` is `module:function`, `summary` at most 58 characters."""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -110,6 +110,9 @@ def free_port() -> int:
         (["-now", "yesterday"], 2, "--now 'yesterday': write an instant such as 2026-08-04"),
         (["-fail-under", "most"], 2, "--fail-under 'most': write a rate"),
         (["-retry-errors"], 2, "it needs --resume"),
+        (["--api-key", "sk-canary"], 2, "--api-key is refused"),
+        (["-log-level", "loud"], 2, "--log-level 'loud': choose one of debug, info, warning, error"),
+        (["-record", "t", "-replay", "t"], 2, "--record and --replay exclude each other"),
         (["-target", "queryfroge"], 2, "did you mean queryforge?"),
         (["-in", "none.csv"], 2, "none.csv: "),
         (["-config", "none.json"], 2, "none.json: no such file"),
@@ -123,6 +126,7 @@ def test_exit_status_and_what_is_said(tmp_path: Path, argv: list[str], status: i
     assert done.status == status, done.out + done.err
     assert re.search(said, done.err)
     assert "Traceback" not in done.err
+    assert "sk-canary" not in done.err
     if status == 2:
         assert done.out == ""
         assert not (tmp_path / "runs").exists()
@@ -273,3 +277,35 @@ def test_both_queries_are_run_on_a_fixture(tmp_path: Path) -> None:
     assert done.status == 1, done.err
     assert done.document["executions"] == {"match": 8, "mismatch": 1}
     assert done.document["warnings"] == []
+
+
+def test_a_key_of_the_environment_is_in_no_file_and_no_stream(tmp_path: Path) -> None:
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        command = ["run", *orders(server.base_url), "-only", "scope", "-out", "r.csv", "-log-level", "debug"]
+        done = rung(tmp_path, *command, RUNG_API_KEY="canary-5e1f-key")
+        assert server.received[-1].headers["authorization"] == "Bearer canary-5e1f-key"
+    assert done.status == 0, done.err
+    assert "call ended" in done.err
+    written = [path.read_text("utf-8") for path in tmp_path.rglob("*") if path.is_file()]
+    assert len(written) == 5
+    assert [text for text in (*written, done.out, done.err) if "canary" in text] == []
+
+
+def test_a_tape_answers_a_run_without_its_endpoint(tmp_path: Path) -> None:
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        base_url = server.base_url
+        first = called(tmp_path, "run", *orders(base_url), "-record", "t.jsonl", "-name", "first", "-json")
+    again = called(tmp_path, "run", *orders(base_url), "-replay", "t.jsonl", "-name", "again", "-json")
+    assert first.document["grades"] == again.document["grades"] == LADDER
+    assert (first.document["run"]["replayed"], again.document["run"]["replayed"]) == (False, True)
+    assert called(tmp_path, "report", "runs/again").out.splitlines()[1] == "Replayed from a tape: no model was called."
+
+
+@pytest.mark.parametrize("name", ["golden.csv", "golden-postgres.csv"])
+def test_the_bundled_shop_is_as_it_should_be(tmp_path: Path, name: str) -> None:
+    shop = ORDERS.parent / "shop"
+    done = called(tmp_path, "run", "-in", shop / name, "-config", shop / "schema.sql", "-dry-run", "-json")
+    assert done.status == 0, done.err
+    assert done.document["cases"] == 30
+    graded = done.document["against_itself"]
+    assert graded["EXACT"] + graded["REFUSED"] == 30

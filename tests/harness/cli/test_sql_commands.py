@@ -1,5 +1,7 @@
 """`rung sql check` and `rung sql run`: input that is refused, outcomes, reports, exit statuses."""
 
+# ruff: noqa: E501 - a table reads best with one row a line
+
 import json
 import os
 import sqlite3
