@@ -43,6 +43,8 @@ _NO_QUERY: dict[ProblemKind, NoQueryReason] = {
 }
 """Which reading problems of an answer mean that there is no query; with the others there is one, not understood."""
 
+_NEEDS_ROWS = "the case expects rows, which only an execution can show: name the data with --exec"
+
 
 def judge(
     case: Case,
@@ -79,8 +81,11 @@ def judge(
         case (ExpectSql(), SqlAnswer() as query) | (ExpectMongo(), MongoAnswer() as query):
             pairing = _Pairing(case=case, answer=query, now=now, schema=schema, fields=fields, rules=rules)
             return pairing.judged(witness)
-        case _:
+        case (ExpectSql() | ExpectMongo(), _):
             return Failed(evidence=Undecided(problem=_wrong_language(case, answer)))
+        case _:
+            # Rows and suites say what a query returns: text alone decides nothing of it.
+            return Failed(evidence=Undecided(problem=Problem(kind="unsupported", side=None, message=_NEEDS_ROWS)))
 
 
 def _wrong_language(case: Case, answer: Answer) -> Problem:
@@ -101,8 +106,8 @@ class _Pairing:
     rules: Rules
 
     def judged(self, witness: WitnessSearch | None) -> Judgement:
-        assert not isinstance(self.case.expectation, ExpectRefusal)
         golden = self.case.expectation
+        assert isinstance(golden, ExpectSql | ExpectMongo)
         alternatives = [self._alternative(text) for text in self.case.accept]
         if self._identical(golden):
             return Exact()

@@ -1,11 +1,15 @@
 """Checks what a run needs before the first call: the golden file, its configs, each golden against itself."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from pydantic import JsonValue
 
 from canon.errors import ReadError
+from canon.schema import Schema
+from canon.verdict import ProblemKind
 from harness.corpus.golden_csv import Corpus
 from harness.errors import GoldenError
 from harness.grading.knowledge import ConfigKnowledge
@@ -18,6 +22,9 @@ from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql
 from harness.types.outcomes import LADDER, Grade
 from harness.types.problems import FileProblem
 
+_BEYOND_CANON: frozenset[ProblemKind] = frozenset({"unsupported", "too_large", "budget"})
+"""Reading problems that are canon's and not the golden's."""
+
 
 @dataclass
 class DryRun:
@@ -28,12 +35,14 @@ class DryRun:
         backends: cases per backend.
         grades: how each golden graded against itself.
         calls: model calls that a run would make at least.
+        beyond: cases whose golden canon does not understand, so that only its own bytes can equal it.
     """
 
     corpus: Corpus
     backends: Counter[str] = field(default_factory=Counter)
     grades: Counter[Grade] = field(default_factory=Counter)
     calls: int = 0
+    beyond: list[str] = field(default_factory=list)
 
 
 def dry_run(options: RunOptions) -> DryRun:
@@ -48,20 +57,25 @@ def dry_run(options: RunOptions) -> DryRun:
     for case in resolved_cases(found.corpus):
         found.backends[case.backend] += 1
         found.calls += options.repeat or 1
-        found.grades[_against_itself(case, options, knowledge)] += 1
-        problems += _unreadable(case, options, knowledge)
+        answer = own_answer(case)
+        if answer is None:
+            continue
+        now = case.now or options.instant()
+        schema, fields = knowledge.schema(case), knowledge.fields(case)
+        found.grades[judge(case, answer, now=now, schema=schema, fields=fields).grade] += 1
+        for column, error in _unreadable(case, answer, now, schema):
+            if error.kind in _BEYOND_CANON:
+                found.beyond.append(case.id)
+                continue
+            message = f"case {case.id}: {error.message}"
+            problems.append(FileProblem(path=options.golden, line=case.line, column=column, message=message))
     if problems:
         raise GoldenError(tuple(problems))
     return found
 
 
-def _against_itself(case: Case, options: RunOptions, knowledge: ConfigKnowledge) -> Grade:
-    now = case.now or options.instant()
-    return judge(case, own_answer(case), now=now, schema=knowledge.schema(case), fields=knowledge.fields(case)).grade
-
-
-def own_answer(case: Case) -> Answer:
-    """The answer that a perfect system would give: the golden itself."""
+def own_answer(case: Case) -> Answer | None:
+    """The answer that a perfect system would give: the golden itself; `None` where the golden is no query."""
     match case.expectation:
         case ExpectSql(text=text, args=args):
             return SqlAnswer(text=text, args=args or ())
@@ -69,30 +83,22 @@ def own_answer(case: Case) -> Answer:
             return MongoAnswer(text=text)
         case ExpectRefusal():
             return Refusal(message="cannot be expressed")
+        case _:
+            return None
 
 
-def _unreadable(case: Case, options: RunOptions, knowledge: ConfigKnowledge) -> list[FileProblem]:
+def _unreadable(case: Case, answer: Answer, now: datetime, schema: Schema | None) -> Iterator[tuple[str, ReadError]]:
     """What of the golden or its alternatives canon cannot read, so that no other text could ever equal it."""
-    if isinstance(case.expectation, ExpectRefusal):
-        return []
     column = "expect_mongo" if case.backend == "mongo" else "expect_sql"
-    answers = [(column, own_answer(case))]
     own = MongoAnswer if case.backend == "mongo" else SqlAnswer
-    answers += [("accept", own(text=text)) for text in case.accept]
-    problems = []
-    for place, answer in answers:
-        assert isinstance(answer, SqlAnswer | MongoAnswer)
+    texts = [(column, answer), *(("accept", own(text=text)) for text in case.accept)]
+    for place, text in texts:
+        if not isinstance(text, SqlAnswer | MongoAnswer):
+            continue
         try:
-            read_form(
-                case,
-                answer,
-                now=case.now or options.instant(),
-                schema=knowledge.schema(case),
-            )
+            read_form(case, text, now=now, schema=schema)
         except ReadError as error:
-            message = f"case {case.id}: {error.message}"
-            problems.append(FileProblem(path=options.golden, line=case.line, column=place, message=message))
-    return problems
+            yield place, error
 
 
 def lines(found: DryRun) -> list[str]:
@@ -107,6 +113,8 @@ def lines(found: DryRun) -> list[str]:
         f"each golden against itself: {exact} of {corpus.count} as it should be (EXACT, or REFUSED for a refusal)",
     ]
     said += [f"  {grade}: {found.grades[grade]}" for grade in LADDER if found.grades[grade]]
+    if found.beyond:
+        said.append(f"goldens that only the same bytes can equal: {', '.join(found.beyond[:20])}")
     return [*said, f"a run would make at least {found.calls} model calls; this one made none"]
 
 
@@ -122,4 +130,5 @@ def facts_of(found: DryRun) -> dict[str, JsonValue]:
         "unpinned": found.corpus.unpinned,
         "against_itself": {grade: found.grades[grade] for grade in LADDER},
         "calls": found.calls,
+        "beyond": list(found.beyond),
     }
