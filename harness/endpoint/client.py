@@ -46,6 +46,7 @@ class _Progress:
     wait: float = 0.0
     latency_ms: float = 0.0
     fresh_connection: bool = False
+    sending: bool = False
     answered: bool = False
     reconnected: bool = False
     streamed: bool = False
@@ -195,7 +196,7 @@ class ModelClient:
         self._budget.check()
         started = await self._gate.start()
         progress.tries += 1
-        progress.fresh_connection = progress.answered = False
+        progress.fresh_connection = progress.sending = progress.answered = False
         progress.usage, progress.finish, progress.payload = Usage(), None, None
         begun = time.perf_counter()
         try:
@@ -222,6 +223,8 @@ class ModelClient:
         async def trace(event: str, info: Mapping[str, Any]) -> None:
             if event == "connection.connect_tcp.started":
                 progress.fresh_connection = True
+            elif event == "http11.send_request_headers.started":
+                progress.sending = True
 
         content = json.dumps(sent, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         headers = {"Content-Type": "application/json"}
@@ -399,7 +402,8 @@ def _broken(message: str) -> Failure:
 def _is_stale(error: Exception, progress: _Progress) -> bool:
     """Whether the request was sent into a kept connection that the server had closed meanwhile."""
     broke = isinstance(error, httpx.RemoteProtocolError | httpx.ReadError | httpx.WriteError)
-    return broke and not progress.fresh_connection and not progress.answered and not progress.reconnected
+    kept = progress.sending and not progress.fresh_connection
+    return broke and kept and not progress.answered and not progress.reconnected
 
 
 def _describe(error: Exception) -> str:
