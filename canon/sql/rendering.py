@@ -89,8 +89,7 @@ class Renderer:
 
     def _set_operation(self, rel: SetOp) -> str:
         branches = [self.rel(branch) for branch in rel.branches]
-        if rel.op != "except":
-            branches.sort()
+        branches = sorted(branches) if rel.op != "except" else [branches[0], *sorted(branches[1:])]
         kind = f"{rel.op} all" if rel.all else rel.op
         return f"({f' {kind} '.join(branches)}{self._tail(rel.order, rel.limit, rel.offset)})"
 
