@@ -23,6 +23,7 @@ from harness.witness.shrinking import cascade
 
 MUTANT_BUDGET_MS = 1200
 GROWTH_TRIES = 300
+MAX_ROUNDS = 3
 
 
 class Survivor(Frozen):
@@ -224,27 +225,47 @@ def rows_to_add(survivors: Sequence[tuple[Survivor, Question]], fixture: TableFi
     Returns:
         The rows to add by table, and the survivors that no addition was found for.
     """
+    waiting = [pair for pair in survivors if pair[0].witness is not None]
+    best: tuple[Rows, list[tuple[Survivor, Question]]] = {}, waiting
+    for _ in range(MAX_ROUNDS):
+        added, left = _grown(waiting, fixture)
+        if len(left) < len(best[1]) or not best[0]:
+            best = added, left
+        if not left:
+            break
+        # What one mutant needs may be hidden by a row for another: the ones that went without come first now.
+        waiting = left + [pair for pair in waiting if pair not in left]
+    return best[0], [survivor for survivor, _ in best[1]]
+
+
+def _grown(
+    survivors: Sequence[tuple[Survivor, Question]], fixture: TableFixture
+) -> tuple[Rows, list[tuple[Survivor, Question]]]:
+    """Add rows for one survivor after the other, and again for those that a later row has hidden."""
     layout = fixture.layout
     added: Rows = {}
-    left: list[Survivor] = []
-    for survivor, question in survivors:
-        if survivor.witness is None:
-            continue
-        grown = _merged(fixture.rows, added)
-        planned = plan_on(question.text, survivor.text, question, fixture, 20.0)
-        if planned is None:
-            left.append(survivor)
-            continue
-        plan, search = planned
-        with closing(plan):
-            if _differs(search, grown):
-                continue
-            extra = _growth(survivor.witness, grown, layout, search)
-        if extra is None:
-            left.append(survivor)
-        else:
-            added = _merged(added, extra)
+    left: list[tuple[Survivor, Question]] = []
+    for _ in range(MAX_ROUNDS):
+        before, left = added, []
+        for survivor, question in survivors:
+            extra = _missing(survivor, question, fixture, _merged(fixture.rows, added), layout)
+            if extra is None:
+                left.append((survivor, question))
+            elif extra:
+                added = _merged(added, extra)
+        if added == before:
+            break
     return added, left
+
+
+def _missing(survivor: Survivor, question: Question, fixture: TableFixture, base: Rows, layout: Layout) -> Rows | None:
+    """The rows that the base lacks to tell a survivor apart, none where it does; `None` = none were found."""
+    planned = plan_on(question.text, survivor.text, question, fixture, 20.0)
+    if planned is None or survivor.witness is None:
+        return None
+    plan, search = planned
+    with closing(plan):
+        return {} if _differs(search, base) else _growth(survivor.witness, base, layout, search)
 
 
 def _growth(witness: RowWitness, base: Rows, layout: Layout, search: Search) -> Rows | None:
@@ -262,10 +283,12 @@ def _additions(witness: RowWitness, base: Rows, layout: Layout, search: Search) 
         seed = rows_of(witness.tables, layout)
     except ValueError:
         seed = {}
+    for _ in range(4):
+        yield _rekeyed(_filled(seed, base, layout, random), base, layout)
     yield _rekeyed(seed, base, layout)
     for index in range(GROWTH_TRIES):
         made = search.builder.varied(seed) if index % 2 and seed else search.builder.candidate(index)
-        yield _rekeyed(made, base, layout)
+        yield _rekeyed(made if index % 2 else _filled(made, base, layout, random), base, layout)
         if index % 3 == 0:
             # Some differences need a row that belongs to what is there: a second order of a known customer.
             yield _attached(made, base, layout, random)
@@ -324,17 +347,40 @@ def _fresh(relation: Relation, index: int, rows: Rows, base: Rows) -> dict[objec
     changes: dict[object, Value] = {}
     for row in rows.get(relation.name, []):
         value = row[index]
-        if value is None or comparable(value) not in taken:
+        if value is None:
             continue
-        if isinstance(value, int | float):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            # Numbers always follow the fixture's own, so that the added rows read as added.
             changes[comparable(value)] = following
             following += 1
-        elif isinstance(value, str):
+        elif isinstance(value, str) and comparable(value) in taken:
             number = 2
             while comparable(f"{value} {number}") in taken:
                 number += 1
             changes[comparable(value)] = f"{value} {number}"
     return changes
+
+
+def _filled(rows: Rows, base: Rows, layout: Layout, random: Random) -> Rows:
+    """The rows with values of the fixture for what is NULL: a NULL too many hides what another row should show."""
+    found: Rows = {}
+    for name, content in rows.items():
+        relation = layout.find(name)
+        referring = (
+            {i for reference in relation.references for i in reference.columns} if relation is not None else set()
+        )
+        there = base.get(name, [])
+        filled = []
+        for row in content:
+            model = random.choice(there) if there else row
+            filled.append(
+                tuple(
+                    model[index] if value is None and index not in referring else value
+                    for index, value in enumerate(row)
+                )
+            )
+        found[name] = filled
+    return found
 
 
 def _attached(rows: Rows, base: Rows, layout: Layout, random: Random) -> Rows:

@@ -433,7 +433,9 @@ class _Reader:
             constants = [literal(part) for part in item.find_all(exp.Literal)]
             for spot in self._spots(item, scope):
                 self.demands.literals.setdefault(spot.place, []).extend(c for c in constants if c is not None)
-        if isinstance(item, _NUMERIC_USES) or (isinstance(item, exp.Cast) and item.to.is_type(*exp.DataType.NUMERIC_TYPES)):
+        if isinstance(item, _NUMERIC_USES) or (
+            isinstance(item, exp.Cast) and item.to.is_type(*exp.DataType.NUMERIC_TYPES)
+        ):
             self.demands.numeric.update(spot.place for spot in self._spots(item, scope))
         if isinstance(item, _DATE_USES) or (isinstance(item, exp.Anonymous) and item.name.upper() in _DATE_NAMES):
             self.demands.dated.update(spot.place for spot in self._spots(item, scope))

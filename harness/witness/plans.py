@@ -321,7 +321,7 @@ def _bound(tree: exp.Expr, args: Args) -> exp.Expr:
 
 
 def _pin(tree: exp.Expr, dialect: str, now: datetime | None) -> None:
-    """Put the pinned instant where a query reads the clock."""
+    """Put the pinned instant where a query reads the clock; `meta["clock"]` says that it does."""
     # Where none is pinned, both queries are still asked at one and the same instant: a difference there is real.
     instant = now.astimezone(UTC) if now is not None else UNPINNED
     for node in list(tree.find_all(*_CLOCKS)):
@@ -331,11 +331,11 @@ def _pin(tree: exp.Expr, dialect: str, now: datetime | None) -> None:
         if dialect != "sqlite":
             literal = exp.cast(literal, "DATE" if date_only else "TIMESTAMP")
         node.replace(literal)
-        tree.meta["changed"] = True
+        tree.meta["changed"] = tree.meta["clock"] = True
     for literal in list(tree.find_all(exp.Literal)):
         if literal.is_string and str(literal.this).lower() == "now" and literal.find_ancestor(exp.Func):
             literal.replace(exp.Literal.string(instant.strftime("%Y-%m-%d %H:%M:%S")))
-            tree.meta["changed"] = True
+            tree.meta["changed"] = tree.meta["clock"] = True
 
 
 def _names(tree: exp.Expr, layout: Layout) -> tuple[str, ...]:

