@@ -52,7 +52,7 @@ def check(
     show_diff: Annotated[bool, typer.Option("--show-diff", help="Show rows of mismatches (fixture data).")] = False,
     parallel: Annotated[str, typer.Option(help="Cases at a time, 1 to 64.")] = "1",
 ) -> None:
-    """Compare generated with reference results on a fixture: exit 0 pass, 1 below, 5 bad input, 7 weak evidence, 11 I/O."""
+    """Compare generated with reference results: exit 0 pass, 1 below, 5 bad input, 7 weak evidence, 11 I/O."""
     from harness.errors import InputError, MissingExtraError, SandboxError, UsageError
     from harness.sandbox.backends import UnreachableError
     from harness.sandbox.casefile import read_cases

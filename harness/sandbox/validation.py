@@ -50,11 +50,11 @@ _TABLE_FUNCTIONS: dict[str, frozenset[str]] = {
 # Words of the grammar and names of built-in types that an opening parenthesis may follow.
 _SYNTAX = frozenset(
     """
-    all and any array as asc between by case collate cross cube desc distinct else end escape except exists fetch filter
-    first following from full glob group groups having ilike in inner intersect is isnull join last lateral left like
+    all and any array as asc between by case cast collate cross cube desc distinct else end escape except exists fetch filter
+    exclude first following from full glob group groups having ilike in inner intersect is isnull join last lateral left like
     limit match materialized natural next not notnull null nulls of offset on only or order outer over partition
     preceding qualify range recursive regexp right rollup row rows select set sets similar some symmetric then to
-    unbounded union unknown using values when where window with within
+    try_cast unbounded union unknown using values when where window with within
     bigint binary bit bool boolean bpchar char character date datetime dec decimal double float float4 float8 hugeint
     int int2 int4 int8 integer interval json jsonb map nchar numeric nvarchar precision real smallint struct text time
     timestamp timestamptz timetz tinyint ubigint uinteger usmallint utinyint uuid varbinary varbit varchar varying

@@ -125,9 +125,10 @@ def test_the_server_refuses_on_its_own(postgres, query, sqlstate):
 
     with psycopg.connect(postgres, autocommit=True, options="-c search_path=pg_catalog") as connection:
         reader = PostgresReader(connection)
-        with pytest.raises(psycopg.Error) as caught, connection.transaction():
-            connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        with pytest.raises(psycopg.Error) as caught:
             list(reader.rows(query, 1.0)[1])
+        connection.rollback()
         assert caught.value.sqlstate == sqlstate
         assert connection.execute("SELECT count(*) FROM public.t").fetchone() == (2,)
 

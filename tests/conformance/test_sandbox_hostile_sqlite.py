@@ -1,5 +1,7 @@
 """Every hostile query on SQLite: how it ends, which wall stopped it, how soon, and that nothing outside was touched."""
 
+# ruff: noqa: E501 - a table reads best with one row a line
+
 import hashlib
 import json
 import os

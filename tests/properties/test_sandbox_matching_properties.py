@@ -1,7 +1,5 @@
 """Multiset comparison against a naive exact oracle: does any one-to-one pairing of agreeing rows exist?"""
 
-# ruff: noqa: E501 - a table reads best with one row a line
-
 from decimal import Decimal
 
 from hypothesis import given, settings

@@ -1,5 +1,7 @@
 """The rules of comparison, one row a rule; diffs; keyed comparison; ties; types."""
 
+# ruff: noqa: E501 - a table reads best with one row a line
+
 import datetime as dt
 import time
 from decimal import Decimal

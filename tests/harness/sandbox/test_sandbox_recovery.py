@@ -1,5 +1,7 @@
 """What happens when a process of the sandbox dies: the case is reported, the next one runs, nothing hangs or leaks."""
 
+# ruff: noqa: E501 - a table reads best with one row a line
+
 import os
 import signal
 import sqlite3
