@@ -321,7 +321,19 @@ def rewrite(expr: Expr, change: Callable[[Expr], "Expr | None"]) -> Expr:
         return expr
     if expr.op in {"and", "or"}:
         return junction(expr.op, args)
+    if expr.op == "eqclass":
+        return equality_class(args)
     return Expr(expr.op, expr.value, args)
+
+
+def equality_class(members: "tuple[Expr, ...]") -> Expr:
+    """That terms are equal: one atom for columns, comparisons where other terms are among them."""
+    distinct = tuple(dict.fromkeys(members))
+    if len(distinct) == 1:
+        return Expr("notnull", None, distinct)
+    if all(member.op == "col" for member in distinct):
+        return Expr("eqclass", None, distinct)
+    return junction("and", [Expr("=", None, (distinct[0], other)) for other in distinct[1:]])
 
 
 def rewrite_own(expr: Expr, change: Callable[[Expr], "Expr | None"]) -> Expr:
@@ -334,6 +346,8 @@ def rewrite_own(expr: Expr, change: Callable[[Expr], "Expr | None"]) -> Expr:
     args = tuple([rewrite_own(arg, change) for arg in expr.args])
     if args == expr.args:
         return expr
+    if expr.op == "eqclass":
+        return equality_class(args)
     return junction(expr.op, args) if expr.op in {"and", "or"} else Expr(expr.op, expr.value, args)
 
 

@@ -70,6 +70,8 @@ def _settled(expr: Expr, ctx: Context) -> Expr | None:
     op, value, args = expr
     if op in {"+", "-", "*"}:
         return NULL if NULL in args else _fold_integers(op, *args)
+    if op == "/" and ctx.dialect.integer_division and all(arg.op == "lit" and arg.value[0] == "int" for arg in args):
+        return _quotient(int(args[0].value[1]), int(args[1].value[1]))
     if op == "span" and args[0].op == "lit":
         if args[0] == NULL:
             return TRUE if value.null else NULL
@@ -82,6 +84,14 @@ def _settled(expr: Expr, ctx: Context) -> Expr | None:
     if op == "case":
         return case(list(args))
     return None
+
+
+def _quotient(dividend: int, divisor: int) -> Expr | None:
+    """Division of whole numbers, towards zero."""
+    if not divisor:
+        return None
+    size = abs(dividend) // abs(divisor)
+    return lit("int", str(size if (dividend < 0) == (divisor < 0) else -size))
 
 
 def nothing(block: Block, ctx: Context) -> Block | None:

@@ -156,6 +156,65 @@ def pass_through(block: Block, ctx: Context) -> Rel | None:
     return None if order is None else inner._replace(order=order, limit=block.limit, offset=block.offset)
 
 
+def project_limited(block: Block, ctx: Context) -> Rel | None:
+    """`SELECT d.x FROM (SELECT … ORDER BY k LIMIT n) d ORDER BY d.k`  =  `SELECT x … ORDER BY k LIMIT n`."""
+    if len(block.sources) != 1 or block.lefts or block.where or block.group is not None or block.extra or block.distinct:
+        return None
+    source = block.sources[0]
+    inner = source.rel
+    if not isinstance(inner, Block) or inner.distinct or inner.extra or inner.ordered or has_window(block):
+        return None
+    if (inner.limit is None and inner.offset is None) or block.limit is not None or block.offset is not None:
+        return None
+    change = substitution(mapping_of(source, inner.select))
+    outer = rewrite_rel(block._replace(sources=()), change)
+    assert isinstance(outer, Block)
+    if outer.order != inner.order and (outer.order or (inner.order and ctx.role == "top")):
+        return None
+    if any(_nested_aggregate(expr) for expr in outer.select):
+        return None
+    return inner._replace(select=outer.select)
+
+
+def prune_union(block: Block, ctx: Context) -> Block | None:
+    """Outputs of a UNION ALL that nothing reads go from every branch, and the others come in an order of their own."""
+    from canon.sql.rendering import Renderer
+
+    for index, source in enumerate(block.sources):
+        union = source.rel
+        if not isinstance(union, SetOp) or union.op != "union" or not union.all or union.order or union.limit or union.offset:
+            continue
+        blocks = [branch for branch in union.branches if isinstance(branch, Block) and not branch.distinct]
+        if len(blocks) < len(union.branches) or any(expr.op == "star" for branch in blocks for expr in branch.select):
+            continue
+        read = _read_of(block, source)
+        texts: dict[int, list[str]] = {position: [] for position in read}
+        for branch in blocks:
+            renderer = Renderer(depth=2)
+            renderer.block(branch._replace(select=()))
+            for position in read:
+                texts[position].append(renderer.text(branch.select[position]))
+        chosen = sorted(read, key=lambda position: (sorted(texts[position]), position))
+        if chosen == list(range(len(blocks[0].select))):
+            continue
+        slim = union._replace(
+            branches=tuple([branch._replace(select=tuple([branch.select[position] for position in chosen])) for branch in blocks])
+        )
+        ctx.outputs[source.sid] = output_facts(slim, ctx)
+        mapping = {col(source.sid, old): col(source.sid, new) for new, old in enumerate(chosen)}
+        rest = block._replace(sources=(*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1 :]))
+        changed = rewrite_rel(rest, substitution(mapping))
+        assert isinstance(changed, Block)
+        return changed
+    return None
+
+
+def _read_of(block: Block, source: Source) -> set[int]:
+    """The outputs of a derived source that the block mentions."""
+    nodes = (node for expr in expressions(block) for node in walk(expr))
+    return {int(node.value[1]) for node in nodes if node.op == "col" and node.value[0] == source.sid}
+
+
 def _outer_order(block: Block, source: Source, inner: Rel) -> tuple[Order, ...] | None:
     keys: list[Order] = []
     for key in block.order:
@@ -195,13 +254,8 @@ def prune(block: Block, ctx: Context) -> Block | None:
         inner = source.rel
         if not isinstance(inner, Block) or any(expr.op == "star" for expr in inner.select):
             continue
-        read = {
-            column.value[1]
-            for expr in expressions(block)
-            for column in walk(expr)
-            if column.op == "col" and column.value[0] == source.sid
-        }
-        keep = set(range(len(inner.select))) if inner.distinct else read
+        read = _read_of(block, source)
+        keep = read | {p for p, expr in enumerate(inner.select) if expr.op != "lit"} if inner.distinct else read
         renderer = Renderer(depth=2)
         renderer.block(inner._replace(select=()))
         texts = {position: renderer.text(inner.select[position]) for position in keep}

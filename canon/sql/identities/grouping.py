@@ -225,6 +225,21 @@ def _counted(call: Expr, case: Expr, ctx: Context, known: set[Expr]) -> Expr | N
     return call._replace(args=(build(args),))
 
 
+def aggregates_of_keys(block: Block, ctx: Context) -> Block | None:
+    """`MAX(k) … GROUP BY k`  =  `k`: every row of the group has the same."""
+    if not block.group or block.extra:
+        return None
+    mapping: dict[Expr, Expr] = {}
+    determined = Determined(block, ctx, given=block.group)
+    for call in aggregates(block):
+        if len(call.args) == 1 and call.args[0].op != "lit" and determined.holds(call.args[0]):
+            if call.value in {("min", False), ("max", False), ("sum", True)}:
+                mapping[call] = call.args[0]
+            elif call.value == ("count", True):
+                mapping[call] = Expr("case", None, (Expr("notnull", None, call.args), ONE, ZERO))
+    return _replace_outputs(block, mapping) if mapping else None
+
+
 def one_row_groups(block: Block, ctx: Context) -> Block | None:
     """`SELECT MAX(total) … GROUP BY id`  =  `SELECT total …`: every group is one row."""
     if not block.group or block.extra or has_window(block) or not duplicate_free(block, ctx, block.group):

@@ -15,7 +15,7 @@ def distinct_table(block: Block, ctx: Context) -> Block | None:
         inner = source.rel
         if source.kind != "derived" or not isinstance(inner, Block) or not inner.distinct or inner.group is not None:
             continue
-        if inner.limit is not None or inner.offset is not None or inner.extra or has_window(inner) or not inner.select:
+        if inner.limit is not None or inner.offset is not None or inner.extra or has_window(inner):
             continue
         partners = _partners(block, source.sid, len(inner.select))
         if partners is None:

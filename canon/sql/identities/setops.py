@@ -247,6 +247,8 @@ def empty_branches(rel: SetOp, ctx: Context) -> Rel | None:
 
     if rel.op == "union":
         kept = [branch for branch in rel.branches if not empty(branch)]
+        if not kept and output_width(rel) is not None:
+            return rel.branches[0]
         if len(kept) == len(rel.branches) or not kept:
             return None
         if len(kept) == 1:

@@ -25,6 +25,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule("derived-table", "SELECT d.x FROM (SELECT x FROM t) d  =  SELECT x FROM t", derived.merge_derived),
     Rule("derived-table", "LEFT JOIN (SELECT x FROM t) d  =  LEFT JOIN t", derived.merge_derived_right),
     Rule("derived-pass-through", "SELECT * FROM (q) d  =  q", derived.pass_through),
+    Rule("projected-limit", "SELECT d.x FROM (… ORDER BY k LIMIT n) d  =  SELECT x … ORDER BY k LIMIT n", derived.project_limited),
     Rule("filter-over-grouping", "WHERE over a grouped derived table  =  HAVING", derived.filter_grouped),
     Rule("rolled-up-union", "SUM(n) over branches grouped with COUNT(*) n  =  COUNT(*) over the branches", unions.rolled_up),
     Rule("block-over-union", "σ(a UNION ALL b)  =  σ(a) UNION ALL σ(b)", unions.over_union),
@@ -61,6 +62,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
         "SUM(CASE WHEN p THEN 1 ELSE 0 END)  =  COUNT(CASE WHEN p THEN 1 END)",
         grouping.conditional_counts,
     ),
+    Rule("aggregate-of-key", "MAX(k) GROUP BY k  =  k", grouping.aggregates_of_keys),
     Rule("one-row-group", "SELECT MAX(total) GROUP BY id  =  SELECT total", grouping.one_row_groups),
     Rule("idle-order", "ORDER BY over one row says nothing", grouping.global_group),
     Rule("idle-sort-key", "ORDER BY id, name  =  ORDER BY id", grouping.constant_order),
@@ -79,6 +81,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule("grouping-below-join", "p JOIN c GROUP BY p.key  =  p JOIN (c GROUP BY c.fk)", pushdown.group_below_join),
     Rule("filter-below-grouping", "WHERE on a grouped derived table  =  its HAVING", pushdown.filter_below),
     Rule("derived-columns", "outputs of a derived table that nothing reads go", derived.prune),
+    Rule("derived-columns", "outputs of a UNION ALL that nothing reads go", derived.prune_union),
 )
 
 SET_RULES: tuple[SetRule, ...] = (
