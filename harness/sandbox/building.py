@@ -258,4 +258,5 @@ def _guarded(name: str, kind: type[Exception], work: Callable[[], object]) -> No
     try:
         work()
     except kind as problem:
-        raise SandboxError(f"{name}: {str(problem).splitlines()[0] if str(problem) else problem!r}") from problem
+        reason = (str(problem) or type(problem).__name__).splitlines()[0]
+        raise SandboxError(f"{name}: {reason}") from problem

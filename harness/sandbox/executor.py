@@ -13,7 +13,7 @@ from harness.sandbox.policy import Policy
 from harness.sandbox.result import PairResult
 from harness.sandbox.sandbox import Sandbox
 from harness.types.answers import MongoAnswer, SqlAnswer
-from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql, ResultRules
+from harness.types.cases import Case, ExpectMongo, ExpectSql, ResultRules
 from harness.types.outcomes import Execution, ExecutionOutcome
 from harness.types.results import ComparisonConfig, ResultDiff
 
@@ -50,14 +50,14 @@ class FixtureExecutor:
         self._pool: ThreadPoolExecutor | None = None
 
     async def execute(self, case: Case, answer: SqlAnswer | MongoAnswer, *, now: datetime) -> Execution | None:
-        """How the results stand to each other; `None` where the case has no fixture or expects a refusal.
+        """How the results stand to each other; `None` where the case has no fixture or expects no query.
 
         Raises:
             harness.errors.SandboxError: the fixture cannot be loaded, or the sandbox is broken.
             UsageError: no engine runs the case's dialect on its fixture.
         """
         expected = case.expectation
-        if isinstance(expected, ExpectRefusal):
+        if not isinstance(expected, (ExpectSql, ExpectMongo)):
             return None
         place = self._place(case)
         if place is None:

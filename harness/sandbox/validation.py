@@ -50,14 +50,14 @@ _TABLE_FUNCTIONS: dict[str, frozenset[str]] = {
 # Words of the grammar and names of built-in types that an opening parenthesis may follow.
 _SYNTAX = frozenset(
     """
-    all and any array as asc between by case cast collate cross cube desc distinct else end escape except exists fetch filter
-    exclude first following from full glob group groups having ilike in inner intersect is isnull join last lateral left like
-    limit match materialized natural next not notnull null nulls of offset on only or order outer over partition
-    preceding qualify range recursive regexp right rollup row rows select set sets similar some symmetric then to
-    try_cast unbounded union unknown using values when where window with within
-    bigint binary bit bool boolean bpchar char character date datetime dec decimal double float float4 float8 hugeint
-    int int2 int4 int8 integer interval json jsonb map nchar numeric nvarchar precision real smallint struct text time
-    timestamp timestamptz timetz tinyint ubigint uinteger usmallint utinyint uuid varbinary varbit varchar varying
+    all and any array as asc between bigint binary bit bool boolean bpchar by case cast char character collate cross
+    cube date datetime dec decimal desc distinct double else end escape except exclude exists fetch filter first
+    float float4 float8 following from full glob group groups having hugeint ilike in inner int int2 int4 int8
+    integer intersect interval is isnull join json jsonb last lateral left like limit map match materialized natural
+    nchar next not notnull null nulls numeric nvarchar of offset on only or order outer over partition preceding
+    precision qualify range real recursive regexp right rollup row rows select set sets similar smallint some struct
+    symmetric text then time timestamp timestamptz timetz tinyint to try_cast ubigint uinteger unbounded union
+    unknown using usmallint utinyint uuid values varbinary varbit varchar varying when where window with within
     """.split()  # noqa: SIM905 - a list of words reads best as words
 )
 _TYPES = frozenset(

@@ -170,8 +170,7 @@ def test_sort_keys_are_found_or_added(text, run, positions, hidden):
 
 
 words = st.sampled_from(
-    "SELECT FROM WHERE t orders a b 1 'x' \"b\" ( ) , ; * + - -- /* */ JOIN ON UNION ALL WITH AS ORDER BY LIMIT CASE WHEN "
-    "THEN END IN NOT NULL count lower load_extension pg_sleep INTO FOR UPDATE :: [ ] { } $1 ? @ . E'\\'' $$ U& ::regclass".split()  # noqa: SIM905
+    ["SELECT", "FROM", "WHERE", "t", "orders", "a", "b", "1", "'x'", '"b"', "(", ")", ",", ";", "*", "+", "-", "--", "/*", "*/", "JOIN", "ON", "UNION", "ALL", "WITH", "AS", "ORDER", "BY", "LIMIT", "CASE", "WHEN", "THEN", "END", "IN", "NOT", "NULL", "count", "lower", "load_extension", "pg_sleep", "INTO", "FOR", "UPDATE", "::", "[", "]", "{", "}", "$1", "?", "@", ".", "E'\\''", "$$", "U&", "::regclass"]
 )
 
 
