@@ -62,7 +62,7 @@ def _apply(block: Block, ctx: Context) -> Rel:
 
 
 def _set_operation(rel: SetOp, ctx: Context) -> Rel:
-    role: Role = "branch" if rel.all else "set"
+    role: Role = "derived" if rel.all else "set"
     current = rel._replace(branches=tuple([normalise(branch, ctx, role) for branch in rel.branches]))
     for _ in range(MAX_ROUNDS):
         before = current

@@ -96,7 +96,7 @@ def _quotient(dividend: int, divisor: int) -> Expr | None:
 
 def nothing(block: Block, ctx: Context) -> Block | None:
     """A block that is never true reads nothing; below the top, contradictory ranges count as that."""
-    if block.where == (FALSE,) and not block.sources and not block.lefts and block.group is None:
+    if block == Block(where=(FALSE,), select=(NULL,) * len(block.select)):
         return None
     never = FALSE in block.where or NULL in block.where
     if not never and ctx.role != "top":

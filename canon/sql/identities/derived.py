@@ -35,7 +35,8 @@ def _mergeable(rel: Rel | None, block: Block, ctx: Context) -> Block | None:
     inner = rel
     if inner.distinct and inner.group is None:
         bare = inner._replace(distinct=False)
-        if ignores_duplicates(block) or duplicate_free(bare, ctx, bare.select):
+        tested = ctx.role == "exists" and block.group is None
+        if tested or ignores_duplicates(block) or duplicate_free(bare, ctx, bare.select):
             inner = bare
     if not plain(inner) or any(expr.op == "star" for expr in inner.select):
         return None

@@ -218,13 +218,68 @@ def _tidy(expr: Expr, ctx: Context) -> Expr | None:
 def _hoisted(body: Block, ctx: Context) -> Expr | None:
     """Conditions that say nothing of the body's own sources come out; sources that nothing links are tested apart."""
     own = own_sids(body)
-    outside = [part for part in body.where if not sids(part) & own]
-    inside = [part for part in body.where if sids(part) & own]
+    partners = _outer_partners(body, own)
+    outside: list[Expr] = []
+    inside: list[Expr] = []
+    for part in body.where:
+        moved = part if part.op in {"=", "eqclass"} else rewrite(part, partners.get)
+        if sids(moved) & own:
+            inside.append(part)
+        else:
+            outside.append(moved)
     if not body.sources and not body.lefts:
         return junction("and", list(body.where))
     pieces = _components(body, inside) if not body.lefts else [body._replace(where=tuple(inside))]
     found = junction("and", [*outside, *(Expr("exists", piece, ()) for piece in pieces)])
     return found
+
+
+def _outer_partners(body: Block, own: set[int]) -> dict[Expr, Expr]:
+    """For columns of a tested body, the outer columns that an equality makes the same value."""
+    found: dict[Expr, Expr] = {}
+    for part in body.where:
+        if part.op == "eqclass":
+            outer = [arg for arg in part.args if arg.value[0] not in own]
+            if outer:
+                found.update({arg: outer[0] for arg in part.args if arg.value[0] in own})
+    return found
+
+
+def implied_exists(block: Block, ctx: Context) -> Block | None:
+    """`t JOIN u ON u.k = t.k … AND EXISTS (u x WHERE x.k = t.k)`  =  without the test: the joined row passes it."""
+    for index, part in enumerate(block.where):
+        if part.op != "exists" or not isinstance(part.value, Block):
+            continue
+        body = part.value
+        if len(body.sources) != 1 or body.lefts or body.group is not None or body.limit is not None or body.extra:
+            continue
+        inner = body.sources[0]
+        rest = [other for place, other in enumerate(block.where) if place != index]
+        for source in block.sources:
+            if inner.kind == source.kind == "table" and inner.name == source.name and _passes(body, inner, source, rest):
+                return block._replace(where=tuple(rest))
+    return None
+
+
+def _passes(body: Block, inner: Source, source: Source, known: list[Expr]) -> bool:
+    """Whether the conditions of a tested row hold for a row that is joined already."""
+
+    def change(expr: Expr) -> Expr | None:
+        if expr.op == "col" and expr.value[0] == inner.sid:
+            return expr._replace(value=(source.sid, expr.value[1]))
+        return None
+
+    classes = [set(part.args) for part in known if part.op in {"eqclass", "="}]
+    for part in body.where:
+        if part.op in {"eqclass", "="}:
+            members = {change(arg) or arg for arg in part.args}
+            if len(members) > 1 and not any(members <= found for found in classes):
+                return False
+            if len(members) == 1 and not any(members & found for found in classes):
+                return False
+        elif rewrite(part, change) not in known:
+            return False
+    return True
 
 
 def _components(body: Block, inside: list[Expr]) -> list[Block]:
