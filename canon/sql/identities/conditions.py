@@ -130,9 +130,9 @@ def nonempty_groups(block: Block, ctx: Context) -> Block | None:
             return None
         parts = []
         for part in expr.value.parts:
-            if part.high is not None and part.high <= 0:
+            if part.high is not None and (part.high < 1 or (part.high == 1 and not part.high_in)):
                 continue
-            starts = part.low is None or part.low <= 1
+            starts = part.low is None or part.low < 1 or (part.low == 1 and part.low_in)
             parts.append(part._replace(low=None, low_in=False) if starts else part)
         if tuple(parts) == expr.value.parts or not parts:
             return None
