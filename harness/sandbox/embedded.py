@@ -8,7 +8,6 @@ user cannot reach the installed ones. Nothing outside the server's own temporary
 import importlib.util
 import json
 import os
-import pwd
 import re
 import secrets
 import select
@@ -25,6 +24,9 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from harness.errors import MissingExtraError, SandboxError
+
+if sys.platform != "win32":
+    import pwd
 
 _SUPERVISOR = Path(__file__).with_name("supervisor.py")
 _SOCKET_PATH_LIMIT = 80  # sun_path holds 107 bytes, and the server appends its own name
@@ -95,7 +97,7 @@ def _temporary_folder(prefix: str, *, for_everyone: bool) -> Path:
     raise SandboxError("no temporary folder with a short enough name that an unprivileged user can enter; set TMPDIR")
 
 
-def _unprivileged() -> pwd.struct_passwd | None:
+def _unprivileged() -> "pwd.struct_passwd | None":
     """The user a server runs as: `None` = the current one, else (for root) `nobody` or the like."""
     if os.geteuid() != 0:
         return None
@@ -238,7 +240,7 @@ class EmbeddedPostgres:
             entry.chmod(0o755 if entry.is_dir() or entry.parent.name == "bin" else 0o644)
         return home / "pginstall" / "bin"
 
-    def _create_cluster(self, programs: Path, data: Path, folder: Path, user: pwd.struct_passwd | None) -> None:
+    def _create_cluster(self, programs: Path, data: Path, folder: Path, user: "pwd.struct_passwd | None") -> None:
         # Byte order is the one collation that is the same on every machine.
         command = [str(programs / "initdb"), "-D", str(data), "-U", "postgres", "-A", "trust", "-E", "UTF8"]
         command += [

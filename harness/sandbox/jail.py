@@ -9,12 +9,14 @@ import errno
 import math
 import os
 import platform
-import resource
 import signal
 import struct
 import sys
 from dataclasses import dataclass
 from typing import Literal
+
+if sys.platform != "win32":  # importable everywhere; only a Linux kernel is ever asked for walls
+    import resource
 
 Layer = Literal[
     "rlimits", "no_new_privs", "seccomp", "landlock", "user", "death_signal", "not_dumpable", "closed_files", "kill"

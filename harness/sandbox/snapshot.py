@@ -4,15 +4,18 @@ The engine never opens the file itself. A file that is in use (write-ahead log, 
 is read is refused, not mended.
 """
 
-import fcntl
 import hashlib
 import os
 import stat
+import sys
 import threading
 import time
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+if sys.platform != "win32":
+    import fcntl
 
 _HEADER = b"SQLite format 3\x00"
 _DUCKDB_MAGIC = slice(8, 12)
