@@ -26,6 +26,7 @@ from harness.errors import SandboxError, UsageError
 FixtureKind = Literal["sqlite", "duckdb", "postgres", "mongo"]
 
 _SQLITE = frozenset({".db", ".sqlite", ".sqlite3", ".db3"})
+_DOCUMENTS = frozenset({".jsonl", ".ndjson"})
 _RUNS: dict[FixtureKind, frozenset[str]] = {
     "sqlite": frozenset({"sqlite"}),
     "duckdb": frozenset({"duckdb", "postgres"}),
@@ -113,16 +114,28 @@ def _by_path(text: str, dialect: str | None) -> Fixture:
     path = Path(text.removeprefix("embedded:"))
     suffix = path.suffix.lower()
     if not embedded and suffix in _SQLITE:
-        return Fixture("sqlite", path=path)
+        return Fixture("duckdb" if _holds_duckdb(path) else "sqlite", path=path)
     if not embedded and suffix == ".duckdb":
         return Fixture("duckdb", path=path)
     if not path.exists():
         raise SandboxError(f"{path}: does not exist")
-    if not path.is_dir() and suffix != ".sql":
+    documents = suffix in _DOCUMENTS and dialect == "mongo"
+    if not path.is_dir() and suffix != ".sql" and not documents:
         if embedded:
             raise UsageError("an embedded server is filled from a .sql script or a folder")
-        return Fixture("sqlite", path=path)
+        return Fixture("duckdb" if _holds_duckdb(path) else "sqlite", path=path)
     return _built(path, dialect, embedded=embedded)
+
+
+def _holds_duckdb(path: Path) -> bool:
+    """Whether a file is DuckDB's, whatever its name says."""
+    if not path.is_file():  # opening a pipe would wait for its writer
+        return False
+    try:
+        with path.open("rb") as file:
+            return file.read(12)[8:] == b"DUCK"
+    except OSError:
+        return False
 
 
 def _built(path: Path, dialect: str | None, *, embedded: bool) -> Fixture:

@@ -43,6 +43,8 @@ def data(tmp_path_factory):
     documents.mkdir()
     lines = [{"_id": 1, "n": 5, "at": {"$date": "2026-02-01T00:00:00Z"}}, {"_id": 2, "n": 7, "tags": ["a"]}]
     (documents / "items.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    with duckdb.connect(str(folder / "renamed.db")) as other:
+        other.execute("CREATE TABLE t AS SELECT 7 AS a")
     connection = sqlite3.connect(folder / "shop.db")
     connection.executescript("CREATE TABLE t (a, b); INSERT INTO t VALUES (1, 'x')")
     connection.close()
@@ -72,6 +74,21 @@ RUNS = [
     ("typed", "duckdb", "SELECT name FROM people WHERE joined < DATE '2026-02-01'", (("Ann",),), "duckdb"),
     ("embedded:typed", "postgres", "SELECT name FROM people WHERE joined IS NULL", (("Bob",),), "postgresql"),
     ("parquet", "duckdb", "SELECT a, b FROM p", ((1, "x"),), "duckdb"),
+    (
+        "documents/items.jsonl",
+        "mongo",
+        '{"n": 5}',
+        (
+            (
+                {
+                    "type": "object",
+                    "value": {"_id": 1, "n": 5, "at": {"type": "timestamptz", "value": "2026-02-01T00:00:00+00:00"}},
+                },
+            ),
+        ),
+        "mongodb",
+    ),
+    ("renamed.db", "duckdb", "SELECT a FROM t", ((7,),), "duckdb"),
     ("documents", "mongo", "db.items.countDocuments({n: {$gt: 5}})", ((1,),), "mongodb"),
     ("shop.db", "sqlite", "SELECT a FROM t", ((1,),), "sqlite"),
 ]
