@@ -24,7 +24,7 @@ def condition_as_case(block: Block, ctx: Context) -> Block | None:
             return None if found is None else expr._replace(args=(found,))
         if expr.op == "agg" and expr.value == ("count", False) and len(expr.args) == 1 and expr.args[0].op == "or":
             return _or_null(expr)
-        if expr.op == "*" and len(expr.args) == 2:
+        if expr.op == "*" and ctx.dialect.name == "mysql":  # in SQLite a number column may hold texts
             return _product(expr, ctx, known)
         return None
 
