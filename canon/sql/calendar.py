@@ -31,7 +31,7 @@ CLOCK_FUNCTIONS = {"now", "getdate", "getutcdate", "sysdate", "sysdatetime", "sy
 
 CLOCK_DAYS = {"curdate", "today", "utc_date"}
 
-CLOCK_NODES: tuple[type[exp.Expression], ...] = (
+CLOCK_NODES: tuple[type[exp.Expr], ...] = (
     exp.CurrentDate,
     exp.CurrentTimestamp,
     exp.CurrentDatetime,

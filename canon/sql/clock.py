@@ -5,7 +5,7 @@ from datetime import datetime
 
 import sqlglot
 from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token
+from sqlglot.tokenizer_core import Token
 
 from canon.clock import utc
 from canon.errors import ReadError

@@ -63,7 +63,7 @@ def compare_sql(
             queries.append(read_sql(text, dialect=dialect, schema=known, args=args, now=now, deadline=deadline))
         except ReadError as error:
             return Undecided(problem=error.problem(side))
-        except Exception as error:  # noqa: BLE001  (one odd query must not end a run; the tests look for this message)
+        except Exception as error:
             return Undecided(problem=_internal(error, side))
     ours, theirs = queries
     volatile = _nondeterministic(ours, theirs)
@@ -77,7 +77,7 @@ def compare_sql(
         return Undecided(problem=Problem(kind="budget", side=None, message=f"not decided within {rules.budget_ms} ms"))
     except RecursionError:
         return Undecided(problem=Problem(kind="too_large", side=None, message="nested too deeply to be compared"))
-    except Exception as error:  # noqa: BLE001  (as above)
+    except Exception as error:
         return Undecided(problem=_internal(error, None))
 
 

@@ -117,7 +117,7 @@ def _alter(statement: exp.Alter, drafts: dict[str, _Draft], facts: Dialect) -> N
                 _constraint(item, draft, facts)
 
 
-def _name(identifier: exp.Expression, facts: Dialect) -> str:
+def _name(identifier: exp.Expr, facts: Dialect) -> str:
     text = identifier.name
     if isinstance(identifier, exp.Identifier) and identifier.args.get("quoted"):
         return text
@@ -171,7 +171,7 @@ def _column(item: exp.ColumnDef, draft: _Draft, facts: Dialect) -> None:
     draft.columns.append(Column(name=name, type=found, declared=declared, item=inner, not_null=not_null, values=values))
 
 
-def _constraint(item: exp.Expression, draft: _Draft, facts: Dialect) -> None:
+def _constraint(item: exp.Expr, draft: _Draft, facts: Dialect) -> None:
     if isinstance(item, exp.Constraint):
         for inner in item.expressions:
             _constraint(inner, draft, facts)
@@ -190,7 +190,7 @@ def _constraint(item: exp.Expression, draft: _Draft, facts: Dialect) -> None:
         draft.checks.append(item.this.sql(dialect=facts.name))
 
 
-def _columns(items: Iterable[exp.Expression], draft: _Draft, facts: Dialect) -> tuple[str, ...]:
+def _columns(items: Iterable[exp.Expr], draft: _Draft, facts: Dialect) -> tuple[str, ...]:
     """The declared names of the columns that a constraint lists; none where one is an expression or a prefix."""
     names: list[str] = []
     for item in items:

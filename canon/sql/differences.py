@@ -165,7 +165,7 @@ class _Blocks:
         """Whether two conditions say something of the same, or the same of something else."""
         if expr.op in {"and", "or"} or other.op in {"and", "or"}:
             return expr.op in {"and", "or"} and other.op in {"and", "or"}
-        if _is_join(expr) != _is_join(other) or {expr.op, other.op} & {"exists", "in"} and expr.op != other.op:
+        if _is_join(expr) != _is_join(other) or ({expr.op, other.op} & {"exists", "in"} and expr.op != other.op):
             return False
         if expr.args and other.args and self._first.text(expr.args[0]) == self._second.text(other.args[0]):
             return True

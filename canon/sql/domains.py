@@ -8,6 +8,7 @@ from typing import Any
 from canon.schema import ColumnType
 from canon.sql.dialects import Dialect
 from canon.sql.predicates import fold_text
+import itertools
 
 FRESH = ("other", "another", "yet another", "a fourth")
 _FORMAT = "%Y-%m-%d %H:%M:%S"
@@ -22,7 +23,7 @@ def numbers(cuts: Iterable[Any], kind: ColumnType, copies: int) -> list[Any]:
     if not points:
         return [1 + index for index in range(copies)]
     found: list[Any] = list(points)
-    for low, high in zip(points, points[1:], strict=False):
+    for low, high in itertools.pairwise(points):
         step = (Decimal(high) - Decimal(low)) / (copies + 1)
         found += [_plain(Decimal(low) + step * (index + 1)) for index in range(copies)]
     found += [_plain(Decimal(points[-1]) + 1 + index) for index in range(copies)]
@@ -38,7 +39,7 @@ def _whole(points: list[int], copies: int) -> list[int]:
     if not points:
         return [1 + index for index in range(copies)]
     found = list(points)
-    for low, high in zip(points, points[1:], strict=False):
+    for low, high in itertools.pairwise(points):
         found += [low + 1 + index for index in range(min(copies, high - low - 1))]
     found += [points[-1] + 1 + index for index in range(copies)]
     found += [points[0] - 1 - index for index in range(copies)]
@@ -53,7 +54,7 @@ def instants(cuts: Iterable[str], kind: ColumnType, dialect: Dialect, copies: in
         moments = [datetime(2020, 1, 1, tzinfo=UTC)]
     whole = kind == "date" or not dialect.exact_dates
     found = [*moments]
-    for low, high in zip(moments, moments[1:], strict=False):
+    for low, high in itertools.pairwise(moments):
         found += _between(low, high, copies, whole=whole)
     found += [_floor(moments[-1], whole=whole) + timedelta(days=1 + index) for index in range(copies)]
     found += [_floor(moments[0], whole=whole) - timedelta(days=1 + index) for index in range(copies)]
@@ -95,7 +96,7 @@ def texts(cuts: Iterable[str], copies: int, *, ordered: bool) -> list[str]:
     found = list(points)
     if points and points[0] != "":
         found.append("")
-    for low, high in zip(points, points[1:], strict=False):
+    for low, high in itertools.pairwise(points):
         found += [text for text in (_after(low, high),) if text is not None]
     if points:
         found.append(points[-1] + "z")

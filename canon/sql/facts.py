@@ -160,14 +160,14 @@ def rejected(expr: Expr) -> set[Expr]:
         return set(expr.args)
     if op == "notnull" or (op == "span" and not expr.value.null):
         return strict_terms(expr.args[0])
-    if op == "in" or op == "quant":
+    if op in {"in", "quant"}:
         if op == "quant" and expr.value[1] == "all":
             return set()
         return set().union(*(strict_terms(arg) for arg in expr.args))
     if op == "not" and expr.args[0].op in {"like", "in"} | COMPARISONS:
         inner = expr.args[0]
         return set() if inner.op == "in" else set().union(*(strict_terms(arg) for arg in inner.args))
-    if op == "isnull" or op == "col":
+    if op in {"isnull", "col"}:
         return strict_terms(expr) if op == "col" else set()
     return set()
 
@@ -264,8 +264,8 @@ class Determined:
         changed = True
         while changed:
             changed = False
-            for left, right in self._equalities:
-                for known, other in ((left, right), (right, left)):
+            for ours, theirs in self._equalities:
+                for known, other in ((ours, theirs), (theirs, ours)):
                     if other not in self.terms and self.holds(known):
                         self.terms.add(other)
                         changed = True

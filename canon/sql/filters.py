@@ -176,7 +176,7 @@ class Regions:
         found: list[Hashable] = []
         for picked in product((False, True), repeat=len(members)):
             found.append(frozenset(member for member, taken in zip(members, picked, strict=True) if taken))
-        return sorted(found, key=lambda subset: len(subset))  # type: ignore[arg-type]
+        return sorted(found, key=len)  # type: ignore[arg-type]
 
     def _cut(self, kind: str, kinds: dict[str, set[Any]], fact: ColumnFact, copies: int) -> list[Hashable] | None:
         dialect, cuts = self.ctx.dialect, kinds.get(kind, set())
@@ -310,7 +310,7 @@ def _column_test(op: str, places: list[int]) -> Callable[[tuple[Any, ...]], bool
     def test(row: tuple[Any, ...]) -> bool | None:
         values = [row[place] for place in places]
         if op in {"same", "distinct"}:
-            return (values[0] == values[1]) == (op == "same")
+            return bool((values[0] == values[1]) == (op == "same"))
         if any(value is None for value in values):
             return None
         if op == "eqclass":

@@ -35,7 +35,7 @@ KNOWN_SELECT = frozenset({"expressions", "from_", "joins", "where", "group", "ha
                           "with_", "windows", "kind", "hint", "laterals", "qualify", "operation_modifiers", "locks"})  # fmt: skip
 
 
-class Unsupported(Exception):  # noqa: N818  (not an error of the caller's: the text is compared another way)
+class Unsupported(Exception):
     """The query has a part that the algebra has no word for."""
 
 
@@ -60,23 +60,23 @@ class Lowering:
         self._positions = 0
         self._cte_reads = 0
 
-    def query(self, tree: exp.Expression) -> tuple[Rel, tuple[str, ...], tuple[bool, ...]]:
+    def query(self, tree: exp.Expr) -> tuple[Rel, tuple[str, ...], tuple[bool, ...]]:
         """Lower the whole query: its relation, its output names, and which outputs a star over a table brought in."""
         return self._rel(tree, None, {})
 
-    def subquery(self, node: exp.Expression, scope: Scope) -> Rel:
+    def subquery(self, node: exp.Expr, scope: Scope) -> Rel:
         """Lower a subquery inside an expression."""
         rel, _, _ = self._rel(node, scope, scope.ctes)
         return rel
 
-    def next_argument(self, node: exp.Expression) -> object:
+    def next_argument(self, node: exp.Expr) -> object:
         """The argument bound to a placeholder.
 
         Raises:
             ReadError: there is none (`unbound_parameter`).
         """
         inner = node.this
-        key = None if inner is None else inner.name if isinstance(inner, exp.Expression) else str(inner)
+        key = None if inner is None else inner.name if isinstance(inner, exp.Expr) else str(inner)
         if key in {None, "", "?"}:
             value = bound(self.ctx.args, None, self._positions)
             self._positions += 1
@@ -86,7 +86,7 @@ class Lowering:
     # -- queries ------------------------------------------------------------------------------------------------
 
     def _rel(
-        self, node: exp.Expression, parent: Scope | None, ctes: dict[str, Cte]
+        self, node: exp.Expr, parent: Scope | None, ctes: dict[str, Cte]
     ) -> tuple[Rel, tuple[str, ...], tuple[bool, ...]]:
         self.ctx.check_time()
         ctes = self._ctes(node, ctes)
@@ -102,7 +102,7 @@ class Lowering:
             return self._rel(exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)), parent, ctes)
         raise Unsupported(type(node).__name__)
 
-    def _ctes(self, node: exp.Expression, ctes: dict[str, Cte]) -> dict[str, Cte]:
+    def _ctes(self, node: exp.Expr, ctes: dict[str, Cte]) -> dict[str, Cte]:
         clause = node.args.get("with_")
         if clause is None:
             return ctes
@@ -144,7 +144,7 @@ class Lowering:
         return self._tail(node, rel._replace(order=()), names, parent, ctes), names, starred
 
     def _tail(
-        self, node: exp.Expression, rel: Rel, names: tuple[str, ...], parent: Scope | None, ctes: dict[str, Cte]
+        self, node: exp.Expr, rel: Rel, names: tuple[str, ...], parent: Scope | None, ctes: dict[str, Cte]
     ) -> Rel:
         """ORDER BY and LIMIT of a set operation or a query in parentheses: keys are output columns."""
         order = node.args.get("order")
@@ -158,7 +158,7 @@ class Lowering:
             keys = [key._replace(expr=rel.select[key.expr.value]) for key in keys]
         return rel._replace(order=tuple(keys), limit=limit, offset=offset)
 
-    def _output_key(self, item: exp.Expression, rel: Rel, names: tuple[str, ...]) -> Order:
+    def _output_key(self, item: exp.Expr, rel: Rel, names: tuple[str, ...]) -> Order:
         target = item.this if isinstance(item, exp.Ordered) else item
         desc, nulls_first = self._direction(item)
         width = output_width(rel)
@@ -172,7 +172,7 @@ class Lowering:
             raise Unsupported("ORDER BY of a set operation by something else than an output column")
         return Order(Expr("out", position, ()), desc, nulls_first)
 
-    def _direction(self, item: exp.Expression) -> tuple[bool, bool]:
+    def _direction(self, item: exp.Expr) -> tuple[bool, bool]:
         """Descending or not, and whether NULLs come first, by the dialect's default where nothing is said."""
         desc = bool(item.args.get("desc"))
         nulls_first = item.args.get("nulls_first")
@@ -181,13 +181,13 @@ class Lowering:
         rule = self.ctx.dialect.nulls
         return desc, (rule == "first") != desc if rule != "either" else False
 
-    def order_key(self, item: exp.Expression, scalars: Scalars) -> Order:
+    def order_key(self, item: exp.Expr, scalars: Scalars) -> Order:
         """One key of an ORDER BY."""
         desc, nulls_first = self._direction(item)
         target = item.this if isinstance(item, exp.Ordered) else item
         return Order(scalars.scalar(target), desc, nulls_first)
 
-    def limits(self, node: exp.Expression, scalars: Scalars) -> tuple[Expr | None, Expr | None]:
+    def limits(self, node: exp.Expr, scalars: Scalars) -> tuple[Expr | None, Expr | None]:
         """LIMIT and OFFSET; OFFSET 0 and LIMIT NULL are none."""
         limit_node, offset_node = node.args.get("limit"), node.args.get("offset")
         limit = offset = None
@@ -203,8 +203,8 @@ class Lowering:
                     offset = scalars.scalar(limit_node.args["offset"])
                 if (
                     limit_node.args.get("expressions")
-                    or limit_node.args.get("limit_options")
-                    and any(limit_node.args["limit_options"].args.get(flag) for flag in ("percent", "with_ties"))
+                    or (limit_node.args.get("limit_options")
+                    and any(limit_node.args["limit_options"].args.get(flag) for flag in ("percent", "with_ties")))
                 ):
                     raise Unsupported("LIMIT with options")
                 limit = scalars.scalar(limit_node.expression)
@@ -222,7 +222,7 @@ class Lowering:
         if node.args.get("by_name") or node.args.get("side") or node.args.get("kind"):
             raise Unsupported("a set operation BY NAME")
         chain: list[exp.SetOperation] = [node]
-        inner: exp.Expression = node.this
+        inner: exp.Expr = node.this
         while isinstance(inner, exp.SetOperation) and not any(
             inner.args.get(name) for name in ("order", "limit", "offset", "with_")
         ):
@@ -329,7 +329,7 @@ class _SelectReader:
         block = self._bare_columns(self._global_aggregate(block))
         return block, tuple(self.names), tuple(self.starred)
 
-    def _condition(self, node: exp.Expression, into: list[Expr]) -> None:
+    def _condition(self, node: exp.Expr, into: list[Expr]) -> None:
         into.extend(conjuncts(self.scalars.condition(node)))
 
     def _declare_aliases(self) -> None:
@@ -357,7 +357,7 @@ class _SelectReader:
             self._join(join, joined)
         return joined
 
-    def _item(self, node: exp.Expression, joined: Joined) -> None:
+    def _item(self, node: exp.Expr, joined: Joined) -> None:
         """Read one item of FROM (with the joins that hang on it) into what is joined so far."""
         if isinstance(node, exp.Table) and not isinstance(node.this, (exp.Anonymous, exp.Func)):
             self._table(node, joined)
@@ -409,7 +409,7 @@ class _SelectReader:
         key = self.scope.fold(alias.this) if alias is not None and alias.this is not None else folded
         self.scope.items.append(Item(key, source, columns, {}))
 
-    def _derived(self, node: exp.Expression, joined: Joined, *, lateral: bool) -> None:
+    def _derived(self, node: exp.Expr, joined: Joined, *, lateral: bool) -> None:
         alias = node.args.get("alias")
         inner = node.this if lateral or isinstance(node, exp.Subquery) else node
         if lateral:
@@ -425,7 +425,7 @@ class _SelectReader:
         rel: Rel,
         names: tuple[str, ...],
         starred: tuple[bool, ...],
-        alias: exp.Expression | None,
+        alias: exp.Expr | None,
         default: str,
         joined: Joined,
     ) -> None:
@@ -570,7 +570,7 @@ class _SelectReader:
                 self.starred.append(self._came_by_star(item))
         return select
 
-    def _came_by_star(self, item: exp.Expression) -> bool:  # an explicit name is explicit, whatever is below it
+    def _came_by_star(self, item: exp.Expr) -> bool:  # an explicit name is explicit, whatever is below it
         return False
 
     def _star(self, star: exp.Star, table: str | None, select: list[Expr]) -> None:
@@ -622,11 +622,11 @@ class _SelectReader:
         for name in ("rollup", "cube", "grouping_sets", "totals"):
             value = clause.args.get(name)
             if value is True or value:
-                parts = [part for part in value if isinstance(part, exp.Expression)] if isinstance(value, list) else []
+                parts = [part for part in value if isinstance(part, exp.Expr)] if isinstance(value, list) else []
                 extra.append(Expr("func", (name,), tuple(self._grouping(part) for part in parts)))
         return tuple(dict.fromkeys(keys)), extra
 
-    def _grouping(self, node: exp.Expression) -> Expr:
+    def _grouping(self, node: exp.Expr) -> Expr:
         if isinstance(node, exp.Paren):
             return Expr("func", ("tuple",), (self._grouping(node.this),))
         if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets, exp.Tuple)):

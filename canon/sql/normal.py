@@ -37,8 +37,7 @@ def _normalise(rel: Rel, ctx: Context) -> Rel:
         if not isinstance(block, Block):
             return _normalise(block, ctx)
         with ctx.padding(padded_sids(block)):
-            changed = _inner(block, ctx)
-            changed = _apply(changed, ctx)
+            changed = _apply(_inner(block, ctx), ctx)
         if changed == block:
             return block
         block = changed

@@ -338,7 +338,7 @@ def _touches(left: Interval, right: Interval) -> bool:
 def negate(expr: Expr, ctx: Context) -> Expr:
     """NOT of a predicate in canonical form. Exact in three-valued logic."""
     op = expr.op
-    if op == "and" or op == "or":
+    if op in {"and", "or"}:
         ctx.used.add("de-morgan")
         return junction("or" if op == "and" else "and", [negate(arg, ctx) for arg in expr.args])
     if op in COMPARISONS:

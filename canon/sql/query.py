@@ -3,10 +3,10 @@
 import hashlib
 from datetime import datetime
 
-from sqlglot.errors import SqlglotError
-from sqlglot.tokens import Token
-
 import sqlglot
+from sqlglot.errors import SqlglotError
+from sqlglot.tokenizer_core import Token
+
 from canon.clock import utc
 from canon.errors import ReadError
 from canon.schema import Schema

@@ -26,7 +26,7 @@ _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*([A-Za-z_]+)", r
 READS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
 
 
-def parse_query(text: str, dialect: Dialect) -> exp.Expression:
+def parse_query(text: str, dialect: Dialect) -> exp.Expr:
     """Parse a text into the syntax tree of its one query.
 
     Raises:
@@ -77,11 +77,11 @@ def _check_size(text: str) -> None:
 def _depths(text: str) -> Iterator[int]:
     depth = 0
     for match in _NESTING.finditer(text):
-        token = match.group()
-        if token in "([":
+        mark = match.group()
+        if mark in "([":
             depth += 1
             yield depth
-        elif token in ")]":
+        elif mark in ")]":
             depth -= 1
 
 
@@ -95,11 +95,11 @@ def _reason(error: Exception) -> str:
     return re.sub(r"\x1b\[[0-9;]*m", "", lines[0] if lines else type(error).__name__)
 
 
-def _kind(tree: exp.Expression) -> str:
+def _kind(tree: exp.Expr) -> str:
     return "command" if isinstance(tree, exp.Command) else tree.key.upper()
 
 
-def _writes(tree: exp.Expression) -> bool:
+def _writes(tree: exp.Expr) -> bool:
     """Whether a part of the tree writes: SELECT … INTO, a data-modifying CTE, a locking read is no write."""
     return any(
         isinstance(node, (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Into, exp.Command, exp.DDL))

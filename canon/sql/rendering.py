@@ -121,8 +121,8 @@ class Renderer:
         best: str | None = None
         chosen: dict[int, str] = {}
         for orders in product(*(permutations(group) for group in groups)):
-            for group in orders:
-                self._number(group)
+            for order in orders:
+                self._number(order)
             text = self._write(block)
             if best is None or text < best:
                 best, chosen = text, dict(self.labels)

@@ -26,7 +26,7 @@ VOLATILE = frozenset({"rand", "random", "uuid", "newid", "gen_random_uuid", "uui
                       "last_insert_id", "lastval", "currval", "row_count", "found_rows", "total_changes",
                       "rand_normal", "uuid_short", "random_bytes", "gen_random_bytes", "uuid_string"})  # fmt: skip
 
-AGGREGATES: dict[type[exp.Expression], str] = {
+AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Count: "count",
     exp.Sum: "sum",
     exp.Min: "min",
@@ -34,7 +34,7 @@ AGGREGATES: dict[type[exp.Expression], str] = {
     exp.Avg: "avg",
 }
 
-_BINARY: dict[type[exp.Expression], str] = {
+_BINARY: dict[type[exp.Expr], str] = {
     exp.Add: "+",
     exp.Sub: "-",
     exp.Mul: "*",
@@ -42,7 +42,7 @@ _BINARY: dict[type[exp.Expression], str] = {
     exp.IntDiv: "div",
 }
 
-_COMPARE: dict[type[exp.Expression], str] = {
+_COMPARE: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NEQ: "<>",
     exp.LT: "<",
@@ -62,7 +62,7 @@ class Scalars:
 
     # -- entry points -------------------------------------------------------------------------------------------
 
-    def scalar(self, node: exp.Expression) -> Expr:
+    def scalar(self, node: exp.Expr) -> Expr:
         """Lower an expression whose value matters."""
         while isinstance(node, exp.Paren):
             node = node.this
@@ -73,11 +73,11 @@ class Scalars:
             return self._function(node)
         return self._generic(node)
 
-    def condition(self, node: exp.Expression) -> Expr:
+    def condition(self, node: exp.Expr) -> Expr:
         """Lower a predicate of which only truth matters."""
         return truth(self.predicate(node), self.ctx)
 
-    def predicate(self, node: exp.Expression) -> Expr:
+    def predicate(self, node: exp.Expr) -> Expr:
         """Lower an expression that stands where a predicate is wanted: a bare column is a test of it."""
         return self.as_predicate(self.scalar(node))
 
@@ -118,7 +118,7 @@ class Scalars:
     def _boolean(self, node: exp.Boolean) -> Expr:
         return TRUE if node.this else FALSE
 
-    def _null(self, _: exp.Expression) -> Expr:
+    def _null(self, _: exp.Expr) -> Expr:
         return NULL
 
     def _negative(self, node: exp.Neg) -> Expr:
@@ -128,15 +128,15 @@ class Scalars:
             return lit(kind, text[1:] if text.startswith("-") else text if text == "0" else f"-{text}")
         return Expr("neg", None, (inner,))
 
-    def _placeholder(self, node: exp.Expression) -> Expr:
+    def _placeholder(self, node: exp.Expr) -> Expr:
         return argument(self.lowering.next_argument(node), self.ctx)
 
     # -- predicates ---------------------------------------------------------------------------------------------
 
     def _junction(self, node: exp.Connector) -> Expr:
         kind = type(node)
-        parts: list[exp.Expression] = []
-        stack: list[exp.Expression] = [node]
+        parts: list[exp.Expr] = []
+        stack: list[exp.Expr] = [node]
         while stack:
             item = stack.pop()
             while isinstance(item, exp.Paren):
@@ -176,7 +176,7 @@ class Scalars:
                 return ours if flag == (op == "=") else negate(ours, self.ctx)
         return compare(op, left, right, self.ctx, type_of(left, self.ctx), type_of(right, self.ctx))
 
-    def _quantified(self, op: str, left: exp.Expression, node: exp.Expression) -> Expr:
+    def _quantified(self, op: str, left: exp.Expr, node: exp.Expr) -> Expr:
         mode = "any" if isinstance(node, exp.Any) else "all"
         inner = node.this
         while isinstance(inner, exp.Paren):
@@ -223,14 +223,14 @@ class Scalars:
             found = self._same(self.scalar(inner), self.scalar(target))
         return negate(found, self.ctx) if negated else found
 
-    def _null_safe(self, node: exp.Expression) -> Expr:
+    def _null_safe(self, node: exp.Expr) -> Expr:
         found = self._same(self.scalar(node.this), self.scalar(node.args["expression"]))
         return found if isinstance(node, exp.NullSafeEQ) else negate(found, self.ctx)
 
     def _same(self, left: Expr, right: Expr) -> Expr:
         if left == right:
             return TRUE
-        if left == NULL or right == NULL:
+        if NULL in (left, right):
             return Expr("isnull", None, (right if left == NULL else left,))
         if left.op == "lit" or right.op == "lit":
             return Expr("istrue", None, (self.compare("=", left, right),))
@@ -293,7 +293,7 @@ class Scalars:
     def _exists(self, node: exp.Exists) -> Expr:
         return Expr("exists", self.lowering.subquery(node.this, self.scope), ())
 
-    def _subquery(self, node: exp.Expression) -> Expr:
+    def _subquery(self, node: exp.Expr) -> Expr:
         rel = self.lowering.subquery(node, self.scope)
         if isinstance(rel, Block) and not rel.sources and exactly_one_row(rel) and len(rel.select) == 1:
             return rel.select[0]
@@ -301,7 +301,7 @@ class Scalars:
 
     # -- arrays -------------------------------------------------------------------------------------------------
 
-    def _array(self, node: exp.Expression) -> Expr:
+    def _array(self, node: exp.Expr) -> Expr:
         """`&&`, `@>` and `<@` as tests of single members, so that lists differ only where members do."""
         left, right = self.scalar(node.this), self.scalar(node.expression)
         kind = type(node)
@@ -369,7 +369,7 @@ class Scalars:
 
     def _arithmetic(self, node: exp.Binary) -> Expr:
         chain: list[exp.Binary] = []
-        item: exp.Expression = node
+        item: exp.Expr = node
         while type(item) in _BINARY or isinstance(item, (exp.Div, exp.Paren)):
             if isinstance(item, exp.Paren):
                 item = item.this
@@ -421,16 +421,13 @@ class Scalars:
 
     def _interval_literal(self, node: exp.Interval) -> Expr:
         amount, unit = node.this, node.args.get("unit")
-        if isinstance(amount, exp.Neg):
-            text = f"-{amount.this.name}"
-        else:
-            text = amount.name if amount is not None else ""
+        text = f"-{amount.this.name}" if isinstance(amount, exp.Neg) else amount.name if amount is not None else ""
         parts = calendar.interval_parts(text, unit.name if unit is not None else "")
         if parts is None:
             return self._generic(node)
         return lit("interval", f"{parts[0]} {parts[1]}")
 
-    def _date_shift(self, node: exp.Expression) -> Expr:
+    def _date_shift(self, node: exp.Expr) -> Expr:
         """DATE_ADD/DATE_SUB/DATEADD on a pinned instant."""
         start, amount = self.scalar(node.this), node.args.get("expression")
         unit = node.args.get("unit")
@@ -450,7 +447,7 @@ class Scalars:
         self.ctx.used.add("clock-folding")
         return calendar.text_of(moved)
 
-    def _whole(self, node: exp.Expression | None) -> str | None:
+    def _whole(self, node: exp.Expr | None) -> str | None:
         if node is None:
             return None
         if isinstance(node, exp.Neg):
@@ -460,7 +457,7 @@ class Scalars:
 
     # -- functions ----------------------------------------------------------------------------------------------
 
-    def _clock(self, node: exp.Expression) -> Expr:
+    def _clock(self, node: exp.Expr) -> Expr:
         self.ctx.clock_calls = True
         name = type(node).__name__.lower()
         if self.ctx.now is None:
@@ -471,7 +468,7 @@ class Scalars:
             return lit("time", f"{self.ctx.now:%H:%M:%S}")
         return calendar.text_of(self.ctx.now, day=isinstance(node, (exp.CurrentDate, exp.UtcDate)))
 
-    def _date_trunc(self, node: exp.Expression) -> Expr:
+    def _date_trunc(self, node: exp.Expr) -> Expr:
         value = self.scalar(node.this)
         unit = node.args.get("unit")
         moment = calendar.moment_of(value) if value.op == "lit" and value.value[0] == "ts" else None
@@ -496,12 +493,12 @@ class Scalars:
             return value
         return Expr("cast", (kind, written), (value,))
 
-    def _wrapped(self, node: exp.Expression) -> Expr:
+    def _wrapped(self, node: exp.Expr) -> Expr:
         """A conversion to a day, which does nothing to what is one."""
         value = self.scalar(node.this)
         return value if type_of(value, self.ctx) == "date" else Expr("func", (type(node).__name__.lower(),), (value,))
 
-    def _aggregate(self, node: exp.Expression) -> Expr:
+    def _aggregate(self, node: exp.Expr) -> Expr:
         name = AGGREGATES[type(node)]
         inner = node.this
         rest = node.args.get("expressions")
@@ -535,7 +532,7 @@ class Scalars:
             return Expr("agg", inner.value, (case([condition, value, NULL]),))
         return Expr("func", ("filter",), (inner, condition))
 
-    def _function(self, node: exp.Expression) -> Expr:
+    def _function(self, node: exp.Expr) -> Expr:
         name = (node.name if isinstance(node, (exp.Anonymous, exp.AnonymousAggFunc)) else type(node).__name__).lower()
         if name in VOLATILE:
             self.ctx.nondeterministic = f"{name}() gives another value at each call"
@@ -562,7 +559,7 @@ class Scalars:
             return self._json_members(name, items)
         return None
 
-    def _sqlite_date(self, name: str, items: list[exp.Expression]) -> Expr | None:
+    def _sqlite_date(self, name: str, items: list[exp.Expr]) -> Expr | None:
         texts = [item.name for item in items if isinstance(item, exp.Literal) and item.is_string]
         first = texts[0].lower() if texts else "now" if not items else ""
         if not items or first == "now":
@@ -577,7 +574,7 @@ class Scalars:
             self.ctx.used.add("clock-folding")
         return folded
 
-    def _json_members(self, name: str, items: list[exp.Expression]) -> Expr | None:
+    def _json_members(self, name: str, items: list[exp.Expr]) -> Expr | None:
         """MySQL's JSON_CONTAINS and JSON_OVERLAPS over a literal as tests of single members."""
         import json
 
@@ -597,7 +594,7 @@ class Scalars:
         parts = [Expr("has", "", (target, _json_member(item))) for item in members]
         return junction("or" if name == "json_overlaps" else "and", parts)
 
-    def _json_array_contains(self, node: exp.Expression) -> Expr:
+    def _json_array_contains(self, node: exp.Expr) -> Expr:
         member, target = self.scalar(node.this), self.scalar(node.expression)
         if member.op == "lit":
             return Expr("has", "", (target, _member(member)))
@@ -640,9 +637,9 @@ class Scalars:
     def _tuple(self, node: exp.Tuple) -> Expr:
         return Expr("func", ("tuple",), tuple([self.scalar(item) for item in node.expressions]))
 
-    def _pipe(self, node: exp.Expression) -> Expr:
-        parts: list[exp.Expression] = []
-        item: exp.Expression = node
+    def _pipe(self, node: exp.Expr) -> Expr:
+        parts: list[exp.Expr] = []
+        item: exp.Expr = node
         while isinstance(item, (exp.DPipe, exp.Paren)):
             if isinstance(item, exp.Paren):
                 item = item.this
@@ -652,7 +649,7 @@ class Scalars:
         parts.append(item)
         return Expr("func", ("||",), tuple([self.scalar(part) for part in reversed(parts)]))
 
-    def _generic(self, node: exp.Expression) -> Expr:
+    def _generic(self, node: exp.Expr) -> Expr:
         """Any other node: its name, its flags, and its operands in the order of the grammar."""
         args: list[Expr] = []
         flags: list[Any] = [type(node).__name__.lower()]
@@ -661,20 +658,20 @@ class Scalars:
         for name, value in node.args.items():
             if value is None or value is False or value == [] or name in {"big_int", "safe", "_type"}:
                 continue
-            if isinstance(value, exp.Expression):
+            if isinstance(value, exp.Expr):
                 flags.append(name)
                 args.append(self._operand(value))
             elif isinstance(value, list):
                 flags.append((name, len(value)))
                 args.extend(
-                    self._operand(item) if isinstance(item, exp.Expression) else lit("word", str(item))
+                    self._operand(item) if isinstance(item, exp.Expr) else lit("word", str(item))
                     for item in value
                 )
             else:
                 flags.append((name, str(value)))
         return Expr("func", tuple(flags), tuple(args))
 
-    def _operand(self, node: exp.Expression) -> Expr:
+    def _operand(self, node: exp.Expr) -> Expr:
         if isinstance(node, (exp.Var, exp.DataType, exp.Star)):
             return lit("word", node.sql(dialect=self.ctx.dialect.name).lower())
         if isinstance(node, exp.Ordered):
@@ -690,7 +687,7 @@ def _mirror(op: str) -> str:
     return {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
 
 
-def _row(node: exp.Expression) -> list[exp.Expression] | None:
+def _row(node: exp.Expr) -> list[exp.Expr] | None:
     """The parts of a row value, `None` for a scalar."""
     while isinstance(node, exp.Paren):
         node = node.this
@@ -756,7 +753,7 @@ def case(args: list[Expr]) -> Expr:
     kept: list[Expr] = []
     for index in range(0, len(args) - 1, 2):
         condition, result = args[index], args[index + 1]
-        if condition == FALSE or condition == NULL:
+        if condition in (FALSE, NULL):
             continue
         if condition == TRUE:
             return result if not kept else _finish_case([*kept, result])
@@ -870,7 +867,7 @@ def bound(args: object, key: str | None, position: int) -> object:
 
 Handler = Callable[[Scalars, Any], Expr]
 
-_HANDLERS: dict[type[exp.Expression], Handler] = {
+_HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Column: Scalars._column,
     exp.Identifier: Scalars._identifier,
     exp.Literal: Scalars._literal,

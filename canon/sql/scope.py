@@ -48,7 +48,7 @@ class Scope:
         self.reads_aliases = False
         self.aliases_first = False
 
-    def fold(self, identifier: exp.Expression) -> str:
+    def fold(self, identifier: exp.Expr) -> str:
         """The name as it is matched: folded as the dialect folds it, then without case where it has none."""
         text = identifier.name
         rule = self.ctx.dialect.fold
@@ -143,7 +143,7 @@ class Scope:
 class Cte(NamedTuple):
     """A WITH query: its tree, the names given to its columns, and the WITH queries that it can itself see."""
 
-    tree: exp.Expression
+    tree: exp.Expr
     columns: tuple[str, ...]
     ctes: "dict[str, Cte]"
     recursive: bool

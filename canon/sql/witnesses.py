@@ -18,7 +18,7 @@ _FILL: dict[str, Any] = {"integer": 1, "real": 1.5, "decimal": Decimal(1), "text
                          "uuid": "00000000-0000-0000-0000-000000000001", "array": frozenset()}  # fmt: skip
 
 
-class NoWitness(Exception):  # noqa: N818  (a decision that stays open, no error)
+class NoWitness(Exception):
     """The row cannot be completed to a database that the schema allows, or the results cannot be worked out."""
 
 

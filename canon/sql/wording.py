@@ -2,6 +2,7 @@
 
 from canon.sql.algebra import Block, Expr, Order, Rel, SetOp, all_sources
 from canon.sql.predicates import Interval, Span
+import itertools
 
 MAX_SHOWN = 160
 
@@ -165,7 +166,7 @@ def _is_complement(parts: tuple[Interval, ...]) -> bool:
         len(parts) > 1
         and parts[0].low is None
         and parts[-1].high is None
-        and all(left.high == right.low for left, right in zip(parts, parts[1:], strict=False))
+        and all(left.high == right.low for left, right in itertools.pairwise(parts))
     )
 
 

@@ -287,7 +287,7 @@ def _subtracted(first: Expr, second: Expr, ctx: Context) -> Expr | None:
             if here.kind != there.kind:
                 return None
             region = _meet(here, there, ctx)
-            if region is None or (mine != ZERO and its != ZERO and (region.parts or region.null)):
+            if region is None or (ZERO not in (mine, its) and (region.parts or region.null)):
                 return None
             met.append((mine if its == ZERO else Expr("neg", None, (its,)), region))
     gathered = _gathered(met, _term(first), ctx)

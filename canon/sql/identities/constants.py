@@ -80,7 +80,7 @@ def _settled(expr: Expr, ctx: Context) -> Expr | None:
     if op in {"isnull", "notnull"} and args[0].op == "lit":
         return TRUE if (args[0] == NULL) == (op == "isnull") else FALSE
     if op in COMPARISONS and any(arg.op == "lit" for arg in args):
-        return compare(op, *args, ctx, type_of(args[0], ctx), type_of(args[1], ctx))
+        return compare(op, args[0], args[1], ctx, type_of(args[0], ctx), type_of(args[1], ctx))
     if op == "case":
         return case(list(args))
     return None

@@ -275,7 +275,7 @@ def prune(block: Block, ctx: Context) -> Block | None:
         slim = inner._replace(select=tuple([inner.select[position] for position in chosen]))
         ctx.outputs[source.sid] = output_facts(slim, ctx)
         mapping = {col(source.sid, old): col(source.sid, new) for old, new in positions.items()}
-        rest = block._replace(sources=block.sources[:index] + (source._replace(rel=slim),) + block.sources[index + 1 :])
+        rest = block._replace(sources=(*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1:]))
         changed = rewrite_rel(rest, substitution(mapping))
         assert isinstance(changed, Block)
         return changed

@@ -28,7 +28,7 @@ def congruence(block: Block, ctx: Context) -> Block | None:
             continue
         if any(member.value[0] in padded or member.value[0] < 0 for member in members):
             continue
-        if part.op == "=" and not interchangeable(*members, ctx):
+        if part.op == "=" and not interchangeable(members[0], members[1], ctx):
             continue
         if part.op == "=" and not any(member.value[0] in own for member in members):
             continue

@@ -184,18 +184,18 @@ def first_rank(block: Block, ctx: Context) -> Block | None:
         if source.kind != "derived" or not isinstance(inner, Block):
             continue
         for place, part in enumerate(block.where):
-            column = _tested_for_one(part, source)
+            column = tested_for_one(part, source)
             if column is None:
                 continue
             replaced = _without_rank(inner, column, ctx)
             if replaced is not None:
-                sources = block.sources[:index] + (source._replace(rel=replaced),) + block.sources[index + 1 :]
+                sources = (*block.sources[:index], source._replace(rel=replaced), *block.sources[index + 1:])
                 where = block.where[:place] + block.where[place + 1 :]
                 return block._replace(sources=sources, where=where)
     return None
 
 
-def _tested_for_one(part: Expr, source: Source) -> int | None:
+def tested_for_one(part: Expr, source: Source) -> int | None:
     """The output position of a derived table that a condition holds to 1."""
     if part.op != "span" or part.args[0].op != "col" or part.args[0].value[0] != source.sid:
         return None

@@ -216,7 +216,7 @@ def _counted(call: Expr, case: Expr, ctx: Context, known: set[Expr]) -> Expr | N
     """What is counted is only whether the result is NULL."""
     args = list(case.args)
     for place, arg in enumerate(args):
-        if _is_result(place, case) and arg != NULL and arg != ONE and not nullable(arg, ctx, known):
+        if _is_result(place, case) and arg not in (NULL, ONE) and not nullable(arg, ctx, known):
             args[place] = ONE
     if args == list(case.args):
         return None

@@ -21,8 +21,7 @@ from canon.sql.algebra import (
     substitution,
 )
 from canon.sql.context import Context
-from canon.sql.facts import nullable, output_facts, output_width, rejected, type_of
-from canon.sql.facts import Determined
+from canon.sql.facts import Determined, nullable, output_facts, output_width, rejected, type_of
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, ignores_duplicates, own_sids
 from canon.sql.predicates import compare, negate, oriented, untrue
 
@@ -317,7 +316,7 @@ def exists_to_join(block: Block, ctx: Context) -> Block | None:
     """`EXISTS (SELECT 1 FROM t WHERE t.key = x)`  =  a join: at most one row matches, or duplicates do not count."""
     if block.extra and ctx.role != "exists":
         return None
-    free = ctx.role == "exists" and block.group is None or ignores_duplicates(block)
+    free = (ctx.role == "exists" and block.group is None) or ignores_duplicates(block)
     for index, part in enumerate(block.where):
         if part.op != "exists" or not isinstance(part.value, Block):
             continue

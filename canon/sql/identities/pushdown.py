@@ -36,7 +36,7 @@ def _ungrouped(block: Block) -> list[Expr]:
     stack = [*block.select, *block.having, *(key.expr for key in block.order)]
     while stack:
         node = stack.pop()
-        if node.op == "agg" or node.op == "lit":
+        if node.op in {"agg", "lit"}:
             continue
         if node.args and contains(node, frozenset({"agg"})):
             stack.extend(node.args)
@@ -151,7 +151,7 @@ def filter_below(block: Block, ctx: Context) -> Block | None:
         mapping = {col(source.sid, position): expr for position, expr in enumerate(inner.select)}
         having = [rewrite(part, mapping.get) for part in mine]
         slim = inner._replace(having=conjoined((*inner.having, *having), ctx))
-        sources = block.sources[:index] + (source._replace(rel=slim),) + block.sources[index + 1 :]
+        sources = (*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1:])
         where = tuple([part for part in block.where if part not in mine])
         return block._replace(sources=sources, where=where)
     return None

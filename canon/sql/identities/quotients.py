@@ -69,10 +69,7 @@ def average(block: Block, ctx: Context) -> Block | None:
         if expr.op != "/":
             return None
         top, bottom = expr.args
-        if ctx.dialect.name == "sqlite":
-            inner = _cast_of(top, ctx)
-        else:
-            inner = top if ctx.dialect.name == "mysql" else None
+        inner = _cast_of(top, ctx) if ctx.dialect.name == "sqlite" else top if ctx.dialect.name == "mysql" else None
         if inner is None or inner.op != "agg" or bottom.op != "agg" or bottom.value != ("count", False):
             return None
         if inner.value != ("sum", False) or type_of(inner.args[0], ctx) != "integer":

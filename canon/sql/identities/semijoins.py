@@ -1,6 +1,17 @@
 """Joins that only test: a table of distinct keys, and the flag of an outer join (S3, S4)."""
 
-from canon.sql.algebra import Block, Expr, LeftJoin, col, expressions, left_expressions, rewrite, rewrite_rel, sids, walk
+from canon.sql.algebra import (
+    Block,
+    Expr,
+    LeftJoin,
+    col,
+    expressions,
+    left_expressions,
+    rewrite,
+    rewrite_rel,
+    sids,
+    walk,
+)
 from canon.sql.context import Context
 from canon.sql.facts import Determined, column_fact, rejected
 from canon.sql.identities.membership import equal

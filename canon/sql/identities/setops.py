@@ -15,7 +15,7 @@ from canon.sql.algebra import (
     substitution,
 )
 from canon.sql.context import Context
-from canon.sql.facts import nullable, not_null_terms, output_width, padded_sids
+from canon.sql.facts import not_null_terms, nullable, output_width, padded_sids
 from canon.sql.identities.membership import equal
 from canon.sql.identities.shapes import has_window
 from canon.sql.predicates import absorb, merge

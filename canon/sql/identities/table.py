@@ -20,10 +20,14 @@ from canon.sql.identities import (
     rollup,
     semijoins,
     setops,
+    singles,
     unions,
 )
 
 BLOCK_RULES: tuple[Rule, ...] = (
+    Rule("one-value-membership", "x IN (SELECT MAX(y) FROM t)  =  x = (SELECT MAX(y) FROM t)", singles.one_value_membership),
+    Rule("first-of-order", "(SELECT x FROM t ORDER BY x DESC LIMIT 1)  =  (SELECT MAX(x) FROM t)", singles.first_of_order),
+    Rule("selected-value", "SELECT (SELECT MAX(x) FROM t)  =  SELECT MAX(x) FROM t", singles.selected_value),
     Rule("in-as-exists", "x IN (SELECT y …)  =  EXISTS (SELECT 1 … WHERE y = x)", membership.in_to_exists),
     Rule("exists-body", "EXISTS (SELECT DISTINCT a … ORDER BY b)  =  EXISTS (SELECT 1 …)", membership.tidy_exists),
     Rule("derived-table", "SELECT d.x FROM (SELECT x FROM t) d  =  SELECT x FROM t", derived.merge_derived),
@@ -39,6 +43,8 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule("distinct-argument", "COUNT(x) over SELECT DISTINCT k, x  =  COUNT(DISTINCT x)", rollup.distinct_argument),
     Rule("single-row-table", "a derived table of one row  =  scalar subqueries", derived.single_row),
     Rule("first-rank", "RANK() OVER (ORDER BY x DESC) = 1  =  x = MAX(x)", extremes.first_rank),
+    Rule("greatest-group-by-rank", "RANK() OVER (ORDER BY COUNT(*) DESC) = 1  =  HAVING COUNT(*) = (SELECT MAX(n) …)", singles.greatest_group_by_rank),
+    Rule("greatest-group", "HAVING COUNT(*) >= ALL (SELECT COUNT(*) …)  =  HAVING COUNT(*) = (SELECT MAX(n) …)", singles.greatest_group),
     Rule("reflexive-equality", "a = a  =  a IS NOT NULL", equalities.reflexive),
     Rule("congruence", "WHERE a = b … a …  =  WHERE a = b … b …", equalities.congruence),
     Rule("null-test", "x IS NOT NULL AND x > 1  =  x > 1", nulls.settled_tests),
@@ -89,6 +95,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule("idle-sort-key", "ORDER BY id, name  =  ORDER BY id", grouping.constant_order),
     Rule("no-greater-row", "NOT EXISTS (t x WHERE x.c > e.c)  =  e.c = (SELECT MAX(c) FROM t)", extremes.no_greater),
     Rule("extreme-reached", "c >= (SELECT MAX(c) FROM t)  =  c = (SELECT MAX(c) FROM t)", extremes.reach_extreme),
+    Rule("below-extreme", "x < (SELECT MAX(y) FROM t)  =  EXISTS (t WHERE y > x)", singles.below_extreme),
     Rule(
         "correlated-aggregate",
         "x = (SELECT MAX(y) … WHERE t.g = o.g)  =  a join to t grouped by g",

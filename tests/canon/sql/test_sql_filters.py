@@ -41,7 +41,9 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("first", "second", "basis"), EQUIVALENT)
 def test_equal_filters_are_proved(first, second, basis):
-    verdict = compare_sql(f"SELECT id FROM t WHERE {first}", f"SELECT id FROM t WHERE {second}", dialect="sqlite", schema=SCHEMA)
+    verdict = compare_sql(
+        f"SELECT id FROM t WHERE {first}", f"SELECT id FROM t WHERE {second}", dialect="sqlite", schema=SCHEMA
+    )
     assert verdict.basis == basis
 
 
@@ -57,7 +59,9 @@ def test_every_witness_reruns_and_obeys_the_schema(first, second, outputs):
     db.execute("PRAGMA foreign_keys = ON")
     for table in reversed(verdict.witness.tables):
         for row in table.rows:
-            db.execute(f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(row))})", row)
+            db.execute(
+                f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({', '.join('?' * len(row))})", row
+            )
     assert db.execute(queries[0]).fetchall() == list(verdict.witness.expected.rows)
     assert db.execute(queries[1]).fetchall() == list(verdict.witness.actual.rows)
     assert verdict.witness.expected.rows != verdict.witness.actual.rows
@@ -65,7 +69,12 @@ def test_every_witness_reruns_and_obeys_the_schema(first, second, outputs):
 
 
 def test_a_proof_within_a_declared_domain_says_so():
-    verdict = compare_sql("SELECT id FROM t WHERE status <> 'a'", "SELECT id FROM t WHERE status IN ('b', 'c')", dialect="sqlite", schema=SCHEMA)
+    verdict = compare_sql(
+        "SELECT id FROM t WHERE status <> 'a'",
+        "SELECT id FROM t WHERE status IN ('b', 'c')",
+        dialect="sqlite",
+        schema=SCHEMA,
+    )
     assert verdict.assumptions == ("CHECK (status IN ('a', 'b', 'c'))",)
 
 
@@ -80,14 +89,18 @@ def test_a_proof_within_a_declared_domain_says_so():
     ],
 )
 def test_what_the_regions_cannot_tell_apart_stays_undecided(dialect, first, second):
-    verdict = compare_sql(f"SELECT id FROM t WHERE {first}", f"SELECT id FROM t WHERE {second}", dialect=dialect, schema=SCHEMA)
+    verdict = compare_sql(
+        f"SELECT id FROM t WHERE {first}", f"SELECT id FROM t WHERE {second}", dialect=dialect, schema=SCHEMA
+    )
     assert verdict.basis == "undecided"
 
 
 def test_a_product_past_the_bound_stays_undecided():
     first = " AND ".join(f"(a{i} > {i} OR b{i} < {i})" for i in range(9))
     second = first.replace("< 3", "<= 3")
-    verdict = compare_sql(f"SELECT x FROM t WHERE {first}", f"SELECT x FROM t WHERE {second}", rules=Rules(max_regions=1000))
+    verdict = compare_sql(
+        f"SELECT x FROM t WHERE {first}", f"SELECT x FROM t WHERE {second}", rules=Rules(max_regions=1000)
+    )
     assert verdict.basis == "undecided"
 
 
@@ -105,7 +118,9 @@ def test_a_product_past_the_bound_stays_undecided():
     ],
 )
 def test_the_difference_is_named_as_a_person_would(first, second, kind, field):
-    verdict = compare_sql(f"SELECT id FROM t WHERE {first}", f"SELECT id FROM t WHERE {second}", dialect="sqlite", schema=SCHEMA)
+    verdict = compare_sql(
+        f"SELECT id FROM t WHERE {first}", f"SELECT id FROM t WHERE {second}", dialect="sqlite", schema=SCHEMA
+    )
     assert [(d.kind, d.field, d.where) for d in verdict.differences] == [(kind, field, "WHERE")]
 
 
@@ -122,7 +137,11 @@ def test_the_difference_is_named_as_a_person_would(first, second, kind, field):
         ("SELECT COUNT(*) FROM t GROUP BY n", "SELECT COUNT(*) FROM t GROUP BY m", "grouping"),
         ("SELECT n FROM t GROUP BY n HAVING COUNT(*) > 1", "SELECT n FROM t GROUP BY n", "having"),
         ("SELECT label FROM parent", "SELECT n FROM t", "source"),
-        ("SELECT label FROM t JOIN parent q ON t.m = q.id", "SELECT label FROM t LEFT JOIN parent q ON t.m = q.id", "join_kind"),
+        (
+            "SELECT label FROM t JOIN parent q ON t.m = q.id",
+            "SELECT label FROM t LEFT JOIN parent q ON t.m = q.id",
+            "join_kind",
+        ),
         ("SELECT n FROM t UNION SELECT m FROM t", "SELECT n FROM t UNION ALL SELECT m FROM t", "set_operation"),
     ],
 )

@@ -27,7 +27,10 @@ JOINED = {
         "SELECT c.name, o.total FROM customers c LEFT JOIN orders o ON o.customer_id = c.id",
         "SELECT c.name, o.total FROM orders o RIGHT JOIN customers c ON o.customer_id = c.id",
     ),
-    "between": ("SELECT id FROM orders WHERE total BETWEEN 1 AND 3", "SELECT id FROM orders WHERE 3 >= total AND total > 0"),
+    "between": (
+        "SELECT id FROM orders WHERE total BETWEEN 1 AND 3",
+        "SELECT id FROM orders WHERE 3 >= total AND total > 0",
+    ),
     "de morgan": (
         "SELECT id FROM orders WHERE NOT (total > 1 OR status = 'a')",
         "SELECT id FROM orders WHERE total <= 1 AND status <> 'a'",
@@ -36,7 +39,10 @@ JOINED = {
         "SELECT id FROM orders WHERE total NOT IN (1, 2, 1)",
         "SELECT id FROM orders WHERE total <> 2 AND total <> 1",
     ),
-    "absorption": ("SELECT id FROM orders WHERE total = 1 OR (total = 1 AND status = 'a')", "SELECT id FROM orders WHERE total = 1"),
+    "absorption": (
+        "SELECT id FROM orders WHERE total = 1 OR (total = 1 AND status = 'a')",
+        "SELECT id FROM orders WHERE total = 1",
+    ),
     "common factor": (
         "SELECT id FROM orders WHERE (status = 'a' AND total = 1) OR (status = 'a' AND total = 2)",
         "SELECT id FROM orders WHERE status = 'a' AND total IN (1, 2)",
@@ -135,7 +141,10 @@ JOINED = {
         "SELECT c.id, c.name, COUNT(*) FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY c.id, c.name",
         "SELECT c.id, c.name, COUNT(o.id) FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY c.id",
     ),
-    "grouping is distinct": ("SELECT country FROM customers GROUP BY country", "SELECT DISTINCT country FROM customers"),
+    "grouping is distinct": (
+        "SELECT country FROM customers GROUP BY country",
+        "SELECT DISTINCT country FROM customers",
+    ),
     "distinct over a key": ("SELECT DISTINCT id, name FROM customers", "SELECT id, name FROM customers"),
     "count of a key": ("SELECT COUNT(DISTINCT id) FROM orders", "SELECT COUNT(*) FROM orders"),
     "count of what a filter keeps from NULL": (
@@ -192,8 +201,14 @@ JOINED = {
 
 NEIGHBOURS = {
     "bound": ("SELECT id FROM orders WHERE total > 1", "SELECT id FROM orders WHERE total >= 1"),
-    "between swapped": ("SELECT id FROM orders WHERE total BETWEEN 1 AND 3", "SELECT id FROM orders WHERE total BETWEEN 3 AND 1"),
-    "or of not equals": ("SELECT id FROM orders WHERE total NOT IN (1, 2)", "SELECT id FROM orders WHERE total <> 1 OR total <> 2"),
+    "between swapped": (
+        "SELECT id FROM orders WHERE total BETWEEN 1 AND 3",
+        "SELECT id FROM orders WHERE total BETWEEN 3 AND 1",
+    ),
+    "or of not equals": (
+        "SELECT id FROM orders WHERE total NOT IN (1, 2)",
+        "SELECT id FROM orders WHERE total <> 1 OR total <> 2",
+    ),
     "excluded middle": ("SELECT id FROM orders WHERE total = 1 OR total <> 1", "SELECT id FROM orders"),
     "reflexive": ("SELECT id FROM orders WHERE total = total", "SELECT id FROM orders"),
     "count of a nullable column": ("SELECT COUNT(total) FROM orders", "SELECT COUNT(*) FROM orders"),
@@ -214,12 +229,18 @@ NEIGHBOURS = {
         "SELECT status FROM orders UNION ALL SELECT name FROM customers",
     ),
     "distinct on a non-key": ("SELECT DISTINCT status FROM orders", "SELECT status FROM orders"),
-    "nullable parent": ("SELECT o.total FROM orders o JOIN coupons p ON o.coupon_id = p.id", "SELECT total FROM orders"),
+    "nullable parent": (
+        "SELECT o.total FROM orders o JOIN coupons p ON o.coupon_id = p.id",
+        "SELECT total FROM orders",
+    ),
     "join of a child": (
         "SELECT c.name FROM customers c JOIN orders o ON o.customer_id = c.id",
         "SELECT name FROM customers WHERE id IN (SELECT customer_id FROM orders)",
     ),
-    "empty sum": ("SELECT SUM(CASE WHEN total > 1 THEN 1 ELSE 0 END) FROM orders", "SELECT COUNT(CASE WHEN total > 1 THEN 1 END) FROM orders"),
+    "empty sum": (
+        "SELECT SUM(CASE WHEN total > 1 THEN 1 ELSE 0 END) FROM orders",
+        "SELECT COUNT(CASE WHEN total > 1 THEN 1 END) FROM orders",
+    ),
     "having on an aggregate": (
         "SELECT customer_id FROM orders GROUP BY customer_id HAVING MAX(total) > 1",
         "SELECT customer_id FROM orders WHERE total > 2 GROUP BY customer_id",
@@ -254,12 +275,18 @@ UNLIKE = {
     "order present": ("SELECT id FROM orders ORDER BY total", "SELECT id FROM orders"),
     "order of keys": ("SELECT id FROM orders ORDER BY total, status", "SELECT id FROM orders ORDER BY status, total"),
     "random": ("SELECT id FROM orders WHERE random() > 0", "SELECT id FROM orders WHERE random() > 0"),
-    "no clock": ("SELECT id FROM orders WHERE status > CURRENT_DATE", "SELECT id FROM orders WHERE status > CURRENT_DATE"),
+    "no clock": (
+        "SELECT id FROM orders WHERE status > CURRENT_DATE",
+        "SELECT id FROM orders WHERE status > CURRENT_DATE",
+    ),
     "tie at the limit": (
         "SELECT id FROM orders ORDER BY total DESC LIMIT 1",
         "SELECT id FROM orders WHERE total = (SELECT MAX(total) FROM orders)",
     ),
-    "two contradictions": ("SELECT id FROM orders WHERE total = 1 AND total = 2", "SELECT id FROM orders WHERE total = 3 AND total = 4"),
+    "two contradictions": (
+        "SELECT id FROM orders WHERE total = 1 AND total = 2",
+        "SELECT id FROM orders WHERE total = 3 AND total = 4",
+    ),
     "two tautologies": (
         "SELECT id FROM orders WHERE total IS NULL OR total IS NOT NULL",
         "SELECT id FROM orders WHERE status = 'a' OR status <> 'a'",
@@ -277,10 +304,19 @@ def _databases(count: int) -> list[sqlite3.Connection]:
         people = [(i, rng.choice(names), rng.choice([*names, None]), None) for i in range(rng.choice((0, 1, 3)))]
         coupons = [(i, rng.choice([*names, None])) for i in range(rng.choice((0, 1, 3)))]
         orders = [
-            (i, rng.randrange(len(people)), rng.choice([0, 1, 2, 3, None]), rng.choice(names), rng.choice([None, *range(len(coupons))]))
+            (
+                i,
+                rng.randrange(len(people)),
+                rng.choice([0, 1, 2, 3, None]),
+                rng.choice(names),
+                rng.choice([None, *range(len(coupons))]),
+            )
             for i in range(rng.choice((0, 1, 2, 4, 6)) if people else 0)
         ]
-        items = [(rng.randrange(len(orders)), rng.choice(names), rng.choice([1, 2, None])) for _ in range(rng.choice((0, 3)) if orders else 0)]
+        items = [
+            (rng.randrange(len(orders)), rng.choice(names), rng.choice([1, 2, None]))
+            for _ in range(rng.choice((0, 3)) if orders else 0)
+        ]
         db.executemany("INSERT INTO customers VALUES (?, ?, ?, ?)", people)
         db.executemany("INSERT INTO coupons VALUES (?, ?)", coupons)
         db.executemany("INSERT INTO orders VALUES (?, ?, ?, ?, ?)", orders)

@@ -57,7 +57,8 @@ HOSTILE = {
     + " SELECT * FROM a29",
     "long number": "SELECT x FROM t WHERE a = " + "9" * 5000,
     "unicode": 'SELECT "näme" FROM "täble" WHERE "näme" = \'ß\'',
-    "conjunctions of disjunctions": "SELECT x FROM t WHERE " + " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(200)),
+    "conjunctions of disjunctions": "SELECT x FROM t WHERE "
+    + " AND ".join(f"(a{i} = 1 OR b{i} = 2)" for i in range(200)),
 }
 
 
@@ -65,7 +66,9 @@ HOSTILE = {
 def test_hostile_queries_get_a_typed_answer(name):
     verdict = compare_sql(HOSTILE[name], "SELECT a FROM t WHERE a = 1")
     assert verdict.relation == "undecided"
-    assert verdict.problem is None or (verdict.problem.kind in {"too_large", "budget"} and INTERNAL not in verdict.problem.message)
+    assert verdict.problem is None or (
+        verdict.problem.kind in {"too_large", "budget"} and INTERNAL not in verdict.problem.message
+    )
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,11 @@ def test_clock_calls_fold_at_the_pinned_instant(dialect, text, folded):
 @pytest.mark.parametrize(
     ("dialect", "text", "pinned"),
     [
-        ("sqlite", "SELECT date('now', '-1 day'), 'now', CURRENT_DATE", "SELECT date('2026-07-05 10:20:30', '-1 day'), 'now', '2026-07-05'"),
+        (
+            "sqlite",
+            "SELECT date('now', '-1 day'), 'now', CURRENT_DATE",
+            "SELECT date('2026-07-05 10:20:30', '-1 day'), 'now', '2026-07-05'",
+        ),
         ("sqlite", "SELECT date() -- now()", "SELECT date('2026-07-05 10:20:30') -- now()"),
         ("postgres", "SELECT now(), t.now, 'now()'", "SELECT TIMESTAMPTZ '2026-07-05 10:20:30+00', t.now, 'now()'"),
         ("mysql", "SELECT CURDATE()", "SELECT DATE '2026-07-05'"),
@@ -138,7 +145,10 @@ def test_ddl_facts():
     ]
     assert parent.keys == (("id",), ("code",))
     assert child.keys == (("a", "b"), ("p_id",))
-    assert [(k.columns, k.parent, k.parent_columns) for k in child.foreign_keys] == [(("p_id",), "p", ("id",)), (("b",), "p", ("id",))]
+    assert [(k.columns, k.parent, k.parent_columns) for k in child.foreign_keys] == [
+        (("p_id",), "p", ("id",)),
+        (("b",), "p", ("id",)),
+    ]
     assert [c.not_null for c in child.columns] == [True, True, False]
     assert child.checks == ("a > 0",)
 
@@ -174,6 +184,8 @@ def test_ddl_that_does_not_parse_is_a_typed_error():
         ("postgres", "SELECT x FROM t WHERE NOT name LIKE 'a%'", "SELECT x FROM t WHERE name NOT LIKE 'a%'", "equivalent"),
         ("sqlite", "SELECT x FROM t WHERE name NOT LIKE 'a%'", "SELECT x FROM t WHERE name LIKE 'a%'", "undecided"),
         ("postgres", "SELECT x FROM t WHERE a IS NOT NULL", "SELECT x FROM t WHERE a IS NULL", "different"),
+        ("postgres", "SELECT lower(a.x || 'q') FROM t a", "SELECT lower(b.x || 'q') FROM t b", "equivalent"),
+        ("postgres", "SELECT lower(a.x || 'q') FROM t a, t b WHERE b.y = 1", "SELECT lower(a.x || 'q') FROM t b, t a WHERE a.y = 1", "undecided"),
         ("postgres", "SELECT x, count(*) FROM t GROUP BY ROLLUP (x)", "SELECT x, count(*) FROM t GROUP BY x", "undecided"),
         ("postgres", "WITH RECURSIVE c AS (SELECT 1 n UNION ALL SELECT n + 1 FROM c) SELECT n FROM c", "with recursive c as (select 1 n union all select n + 1 from c) select n from c", "equivalent"),
     ],
@@ -184,7 +196,13 @@ def test_dialect_facts(dialect, first, second, relation):
 
 def test_what_a_query_tells_of_itself():
     query = read_sql("SELECT a FROM t JOIN u ON t.x = u.x ORDER BY a LIMIT 3", dialect="postgres")
-    assert (query.tables, query.ordered, query.limited, query.deterministic, query.uses_clock) == (("t", "u"), True, True, True, False)
+    assert (query.tables, query.ordered, query.limited, query.deterministic, query.uses_clock) == (
+        ("t", "u"),
+        True,
+        True,
+        True,
+        False,
+    )
     clocked = read_sql("SELECT a FROM t WHERE d > now()", dialect="postgres")
     assert (clocked.uses_clock, clocked.deterministic) == (True, False)
     assert read_sql("SELECT a FROM t WHERE d > now()", dialect="postgres", now=NOW).deterministic is True
