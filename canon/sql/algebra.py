@@ -40,7 +40,7 @@ Source numbers are unique in a whole query, so that an expression can be moved b
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 
 class Expr(NamedTuple):
@@ -130,7 +130,7 @@ class SetOp(NamedTuple):
     offset: Expr | None = None
 
 
-Rel = Union[Block, SetOp]
+Rel = Block | SetOp
 
 NULL = Expr("lit", ("null", ""), ())
 TRUE = Expr("lit", ("bool", "true"), ())

@@ -143,7 +143,7 @@ def _settled(decision: Decision, ours: SqlQuery, theirs: SqlQuery) -> Comparison
     return None
 
 
-def _by_regions(
+def _by_regions(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
     ours: SqlQuery, theirs: SqlQuery, first: Rel | None, second: Rel | None, rules: Rules, deadline: float
 ) -> Decision:
     if not isinstance(first, Block) or not isinstance(second, Block) or first.where == second.where:

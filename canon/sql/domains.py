@@ -1,5 +1,6 @@
 """One representative for each region into which literals cut a column's domain: the values of the region decision."""
 
+import itertools
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -8,7 +9,6 @@ from typing import Any
 from canon.schema import ColumnType
 from canon.sql.dialects import Dialect
 from canon.sql.predicates import fold_text
-import itertools
 
 FRESH = ("other", "another", "yet another", "a fourth")
 _FORMAT = "%Y-%m-%d %H:%M:%S"

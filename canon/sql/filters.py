@@ -359,7 +359,7 @@ def _constant_where_allowed(axes: list[Axis], left: Callable[[tuple[Hashable, ..
     return len(answers) < 2
 
 
-def _refutation(
+def _refutation(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
     regions: Regions,
     keys: list[Expr],
     axes: list[Axis],

@@ -201,10 +201,9 @@ class Lowering:
             else:
                 if limit_node.args.get("offset") is not None:
                     offset = scalars.scalar(limit_node.args["offset"])
-                if (
-                    limit_node.args.get("expressions")
-                    or (limit_node.args.get("limit_options")
-                    and any(limit_node.args["limit_options"].args.get(flag) for flag in ("percent", "with_ties")))
+                if limit_node.args.get("expressions") or (
+                    limit_node.args.get("limit_options")
+                    and any(limit_node.args["limit_options"].args.get(flag) for flag in ("percent", "with_ties"))
                 ):
                     raise Unsupported("LIMIT with options")
                 limit = scalars.scalar(limit_node.expression)
@@ -420,7 +419,7 @@ class _SelectReader:
         rel, names, starred = self.lowering._rel(inner, parent, self.scope.ctes)
         self._add_derived(rel, names, starred, alias, "", joined)
 
-    def _add_derived(
+    def _add_derived(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
         self,
         rel: Rel,
         names: tuple[str, ...],
@@ -710,7 +709,9 @@ def _settled(expr: Expr, keys: set[Expr], determined: Determined) -> bool:
     if expr.op in {"col", "star"}:
         return False
     if expr.op in {"exists", "in", "scalar", "quant"}:
-        return all(column.value[0] not in determined.own for column in columns(expr) - keys) and not expr.args
+        inside = columns(expr._replace(args=())) - keys
+        if any(column.value[0] in determined.own for column in inside):
+            return False
     return all(_settled(arg, keys, determined) for arg in expr.args)
 
 

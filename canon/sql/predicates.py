@@ -75,7 +75,7 @@ def fold_text(text: str) -> str:
     return "".join(char for char in plain if not unicodedata.combining(char)).rstrip()
 
 
-def compare(op: str, left: Expr, right: Expr, ctx: Context, left_type: ColumnType, right_type: ColumnType) -> Expr:
+def compare(op: str, left: Expr, right: Expr, ctx: Context, left_type: ColumnType, right_type: ColumnType) -> Expr:  # noqa: PLR0917  (both sides and what is known of them, always in this order)
     """The canonical form of a comparison of two scalars."""
     if NULL in (left, right):
         return NULL

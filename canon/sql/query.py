@@ -34,7 +34,7 @@ class SqlQuery:
         starred: for each output, whether a star over a table brought it in.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
         self,
         text: str,
         ctx: Context,

@@ -664,8 +664,7 @@ class Scalars:
             elif isinstance(value, list):
                 flags.append((name, len(value)))
                 args.extend(
-                    self._operand(item) if isinstance(item, exp.Expr) else lit("word", str(item))
-                    for item in value
+                    self._operand(item) if isinstance(item, exp.Expr) else lit("word", str(item)) for item in value
                 )
             else:
                 flags.append((name, str(value)))

@@ -22,7 +22,7 @@ class NoWitness(Exception):
     """The row cannot be completed to a database that the schema allows, or the results cannot be worked out."""
 
 
-def row_witness(
+def row_witness(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
     ours: Block,
     theirs: Block,
     row: Row,
@@ -37,7 +37,7 @@ def row_witness(
         return None
 
 
-def _build(
+def _build(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
     ours: Block,
     theirs: Block,
     row: Row,
@@ -130,7 +130,7 @@ def _table(table: SchemaTable, values: dict[str, Any], ctx: Context) -> Table:
     return Table(name=table.name, columns=tuple(column.name for column in table.columns), rows=(cells,))
 
 
-def _result(
+def _result(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
     block: Block,
     keep: bool,
     values: dict[str, Any],

@@ -1,8 +1,9 @@
 """Writes parts of the algebra in SQL-like words for people: what reports and differences show."""
 
+import itertools
+
 from canon.sql.algebra import Block, Expr, Order, Rel, SetOp, all_sources
 from canon.sql.predicates import Interval, Span
-import itertools
 
 MAX_SHOWN = 160
 

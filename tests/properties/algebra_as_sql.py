@@ -187,7 +187,8 @@ class Writer:
         partition = ", ".join(texts[value.arguments : value.arguments + value.partitions])
         keys = texts[value.arguments + value.partitions :]
         order = ", ".join(
-            f"{key} {'DESC' if desc else 'ASC'} NULLS {'FIRST' if first else 'LAST'}" for key, (desc, first) in zip(keys, value.orders, strict=True)
+            f"{key} {'DESC' if desc else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+            for key, (desc, first) in zip(keys, value.orders, strict=True)
         )
         inside = (f"PARTITION BY {partition} " if partition else "") + (f"ORDER BY {order}" if order else "")
         return f"{value.name}({', '.join(texts[: value.arguments])}) OVER ({inside})"

@@ -221,7 +221,11 @@ class Queries:
         numbers = [name for name, kind in self.made.tables[found].items() if kind == "int"]
         key = "id" if "id" in self.made.tables[found] and roll < 0.7 else self.rng.choice(numbers)
         value = self.rng.choice(numbers)
-        shown = f"{alias}.{value}" if key == "id" and ("id",) in self.made.keys[found] else f"{self.rng.choice(('MAX', 'MIN', 'SUM'))}({alias}.{value})"
+        shown = (
+            f"{alias}.{value}"
+            if key == "id" and ("id",) in self.made.keys[found]
+            else f"{self.rng.choice(('MAX', 'MIN', 'SUM'))}({alias}.{value})"
+        )
         left, sign = self.column(columns, "int"), self.rng.choice(("=", "<", ">=", "<>"))
         return f"{left} {sign} (SELECT {shown} FROM {found} AS {alias} WHERE {alias}.{key} = {self.link(columns)})"
 

@@ -61,7 +61,9 @@ def fold(block: Block, ctx: Context) -> Block | None:
 
     where = each(block.where)
     changed = block._replace(
-        select=each(block.select), having=each(block.having), where=block.where if where == block.where else conjoined(where, ctx)
+        select=each(block.select),
+        having=each(block.having),
+        where=block.where if where == block.where else conjoined(where, ctx),
     )
     return changed if changed != block else None
 
@@ -117,7 +119,13 @@ def _over_nothing(block: Block) -> Block | None:
 
     def change(expr: Expr) -> Expr | None:
         if expr.op == "agg":
-            return lit("int", "0") if expr.value[0] == "count" else NULL if expr.value[0] in {"sum", "min", "max", "avg"} else expr
+            return (
+                lit("int", "0")
+                if expr.value[0] == "count"
+                else NULL
+                if expr.value[0] in {"sum", "min", "max", "avg"}
+                else expr
+            )
         return None
 
     select = tuple([rewrite_own(expr, change) for expr in block.select])

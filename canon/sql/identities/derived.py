@@ -101,11 +101,10 @@ def filter_grouped(block: Block, ctx: Context) -> Rel | None:
         return None
     if inner.group is None or inner.distinct or has_window(inner):
         return None
-    change = substitution(mapping_of(source, inner.select))
-    outer = rewrite_rel(block._replace(sources=()), change)
-    assert isinstance(outer, Block)
-    if any(_nested_aggregate(expr) for expr in expressions(outer)):
+    if any(_captures(expr, source.sid, inner) for expr in expressions(block._replace(sources=()))):
         return None
+    outer = rewrite_rel(block._replace(sources=()), substitution(mapping_of(source, inner.select)))
+    assert isinstance(outer, Block)
     return inner._replace(
         select=outer.select,
         having=conjoined((*inner.having, *outer.where), ctx),
@@ -113,6 +112,16 @@ def filter_grouped(block: Block, ctx: Context) -> Rel | None:
         order=outer.order,
         limit=outer.limit,
         offset=outer.offset,
+    )
+
+
+def _captures(expr: Expr, sid: int, inner: Block) -> bool:
+    """Whether a subquery reads an output of a derived table that is an aggregate, which would mean something else in there."""
+    inside = [node._replace(args=()) for node in walk(expr) if node.op in {"exists", "in", "scalar", "quant"}]
+    return any(
+        node.op == "col" and node.value[0] == sid and contains(inner.select[node.value[1]], frozenset({"agg"}))
+        for query in inside
+        for node in walk(query)
     )
 
 
@@ -159,7 +168,14 @@ def pass_through(block: Block, ctx: Context) -> Rel | None:
 
 def project_limited(block: Block, ctx: Context) -> Rel | None:
     """`SELECT d.x FROM (SELECT … ORDER BY k LIMIT n) d ORDER BY d.k`  =  `SELECT x … ORDER BY k LIMIT n`."""
-    if len(block.sources) != 1 or block.lefts or block.where or block.group is not None or block.extra or block.distinct:
+    if (
+        len(block.sources) != 1
+        or block.lefts
+        or block.where
+        or block.group is not None
+        or block.extra
+        or block.distinct
+    ):
         return None
     source = block.sources[0]
     inner = source.rel
@@ -183,7 +199,14 @@ def prune_union(block: Block, ctx: Context) -> Block | None:
 
     for index, source in enumerate(block.sources):
         union = source.rel
-        if not isinstance(union, SetOp) or union.op != "union" or not union.all or union.order or union.limit or union.offset:
+        if (
+            not isinstance(union, SetOp)
+            or union.op != "union"
+            or not union.all
+            or union.order
+            or union.limit
+            or union.offset
+        ):
             continue
         blocks = [branch for branch in union.branches if isinstance(branch, Block) and not branch.distinct]
         if len(blocks) < len(union.branches) or any(expr.op == "star" for branch in blocks for expr in branch.select):
@@ -199,7 +222,9 @@ def prune_union(block: Block, ctx: Context) -> Block | None:
         if chosen == list(range(len(blocks[0].select))):
             continue
         slim = union._replace(
-            branches=tuple([branch._replace(select=tuple([branch.select[position] for position in chosen])) for branch in blocks])
+            branches=tuple(
+                [branch._replace(select=tuple([branch.select[position] for position in chosen])) for branch in blocks]
+            )
         )
         ctx.outputs[source.sid] = output_facts(slim, ctx)
         mapping = {col(source.sid, old): col(source.sid, new) for new, old in enumerate(chosen)}
@@ -275,7 +300,7 @@ def prune(block: Block, ctx: Context) -> Block | None:
         slim = inner._replace(select=tuple([inner.select[position] for position in chosen]))
         ctx.outputs[source.sid] = output_facts(slim, ctx)
         mapping = {col(source.sid, old): col(source.sid, new) for old, new in positions.items()}
-        rest = block._replace(sources=(*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1:]))
+        rest = block._replace(sources=(*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1 :]))
         changed = rewrite_rel(rest, substitution(mapping))
         assert isinstance(changed, Block)
         return changed

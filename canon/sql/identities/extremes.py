@@ -189,7 +189,7 @@ def first_rank(block: Block, ctx: Context) -> Block | None:
                 continue
             replaced = _without_rank(inner, column, ctx)
             if replaced is not None:
-                sources = (*block.sources[:index], source._replace(rel=replaced), *block.sources[index + 1:])
+                sources = (*block.sources[:index], source._replace(rel=replaced), *block.sources[index + 1 :])
                 where = block.where[:place] + block.where[place + 1 :]
                 return block._replace(sources=sources, where=where)
     return None

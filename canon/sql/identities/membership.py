@@ -255,7 +255,11 @@ def implied_exists(block: Block, ctx: Context) -> Block | None:
         inner = body.sources[0]
         rest = [other for place, other in enumerate(block.where) if place != index]
         for source in block.sources:
-            if inner.kind == source.kind == "table" and inner.name == source.name and _passes(body, inner, source, rest):
+            if (
+                inner.kind == source.kind == "table"
+                and inner.name == source.name
+                and _passes(body, inner, source, rest)
+            ):
                 return block._replace(where=tuple(rest))
     return None
 

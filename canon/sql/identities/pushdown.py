@@ -91,7 +91,7 @@ def _split(block: Block, fixed: set[int], rest: set[int]) -> _Split | None:
     return split if split.keys else None
 
 
-def _pushed(
+def _pushed(  # noqa: PLR0917  (both sides and what is known of them, always in this order)
     block: Block, fixed: set[int], rest: set[int], split: _Split, calls: list[Expr], ctx: Context
 ) -> Block | None:
     if any(sids(call) & fixed for call in calls):
@@ -151,7 +151,7 @@ def filter_below(block: Block, ctx: Context) -> Block | None:
         mapping = {col(source.sid, position): expr for position, expr in enumerate(inner.select)}
         having = [rewrite(part, mapping.get) for part in mine]
         slim = inner._replace(having=conjoined((*inner.having, *having), ctx))
-        sources = (*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1:])
+        sources = (*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1 :])
         where = tuple([part for part in block.where if part not in mine])
         return block._replace(sources=sources, where=where)
     return None

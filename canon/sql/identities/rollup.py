@@ -35,7 +35,10 @@ def grouped_table(source: Source) -> Grouped | None:
     if body.limit is not None or body.offset is not None or body.extra or body.ordered or has_window(body):
         return None
     found = Grouped(source, body)
-    if any(call.value[1] or call.value[0] not in {"count", "sum", "min", "max"} or len(call.args) > 1 for call in found.calls.values()):
+    if any(
+        call.value[1] or call.value[0] not in {"count", "sum", "min", "max"} or len(call.args) > 1
+        for call in found.calls.values()
+    ):
         return None
     keys = set(body.group)
     if any(expr not in keys and expr.op != "lit" for expr in found.keys.values()):
@@ -100,7 +103,13 @@ class _Raise:
     def _change(self, node: Expr) -> Expr | None:
         if node.op in {"exists", "in", "scalar", "quant"} and columns(node) & set(self.calls):
             self.failed = True
-        if node.op == "coalesce" and self.globally and len(node.args) == 2 and node.args[1] == ZERO and node.args[0].op == "agg":
+        if (
+            node.op == "coalesce"
+            and self.globally
+            and len(node.args) == 2
+            and node.args[1] == ZERO
+            and node.args[0].op == "agg"
+        ):
             found = self._raised(node.args[0])
             return found if found is not None and found.value[0] == "count" else None
         if node.op in {"/", "%", "div", "cast"} and any(self._counts(arg) for arg in node.args):
@@ -158,7 +167,14 @@ def _factors(expr: Expr) -> list[Expr]:
 
 def join_of_groups(block: Block, ctx: Context) -> Block | None:
     """`SELECT a.s * b.n FROM (… GROUP BY k) a JOIN (… GROUP BY k) b ON a.k = b.k`  =  one grouping over the joined rows."""
-    if block.group is not None or block.lefts or block.extra or block.ordered or has_window(block) or len(block.sources) < 2:
+    if (
+        block.group is not None
+        or block.lefts
+        or block.extra
+        or block.ordered
+        or has_window(block)
+        or len(block.sources) < 2
+    ):
         return None
     tables = [grouped_table(source) for source in block.sources]
     known = [table for table in tables if table is not None]
@@ -210,7 +226,13 @@ def over_global_branches(block: Block, ctx: Context) -> Block | None:
         return None
     source = block.sources[0]
     rel = source.rel
-    if not isinstance(rel, SetOp) or rel.op != "union" or not rel.all or rel.limit is not None or rel.offset is not None:
+    if (
+        not isinstance(rel, SetOp)
+        or rel.op != "union"
+        or not rel.all
+        or rel.limit is not None
+        or rel.offset is not None
+    ):
         return None
     kinds = _common_kinds(rel.branches)
     if kinds is None:
@@ -253,13 +275,24 @@ def _common_kinds(branches: tuple[Rel, ...]) -> dict[int, str] | None:
     """For each output the aggregate that every branch, one row each, has there."""
     kinds: dict[int, str] | None = None
     for branch in branches:
-        if not isinstance(branch, Block) or branch.group != () or branch.having or branch.extra or branch.limit is not None:
+        if (
+            not isinstance(branch, Block)
+            or branch.group != ()
+            or branch.having
+            or branch.extra
+            or branch.limit is not None
+        ):
             return None
         if branch.offset is not None or has_window(branch):
             return None
         mine: dict[int, str] = {}
         for index, expr in enumerate(branch.select):
-            if expr.op != "agg" or expr.value[1] or expr.value[0] not in {"count", "sum", "min", "max"} or len(expr.args) > 1:
+            if (
+                expr.op != "agg"
+                or expr.value[1]
+                or expr.value[0] not in {"count", "sum", "min", "max"}
+                or len(expr.args) > 1
+            ):
                 return None
             mine[index] = "rows" if expr == ROWS else str(expr.value[0])
         if kinds is not None and mine != kinds:
@@ -270,7 +303,9 @@ def _common_kinds(branches: tuple[Rel, ...]) -> dict[int, str] | None:
 
 def _rows_of(branch: Rel) -> Block:
     assert isinstance(branch, Block)
-    return branch._replace(group=None, select=tuple([expr.args[0] if expr.args else ONE for expr in branch.select]), order=())
+    return branch._replace(
+        group=None, select=tuple([expr.args[0] if expr.args else ONE for expr in branch.select]), order=()
+    )
 
 
 def distinct_argument(block: Block, ctx: Context) -> Block | None:
@@ -278,17 +313,33 @@ def distinct_argument(block: Block, ctx: Context) -> Block | None:
 
     The group keys and the one column that is aggregated are all that tells the rows of d apart.
     """
-    if block.group is None or block.lefts or block.extra or block.ordered or has_window(block) or len(block.sources) != 1:
+    if (
+        block.group is None
+        or block.lefts
+        or block.extra
+        or block.ordered
+        or has_window(block)
+        or len(block.sources) != 1
+    ):
         return None
     source = block.sources[0]
     body = source.rel
     if source.kind != "derived" or not isinstance(body, Block) or not body.distinct or body.group is not None:
         return None
-    if body.limit is not None or body.offset is not None or body.extra or body.ordered or has_window(body) or not body.sources:
+    if (
+        body.limit is not None
+        or body.offset is not None
+        or body.extra
+        or body.ordered
+        or has_window(body)
+        or not body.sources
+    ):
         return None
     arguments = {arg for call in _calls(block) for arg in call.args}
     rows = {col(source.sid, index) for index in range(len(body.select))}
-    if len(arguments) != 1 or any(sids(part) & {source.sid} and columns(part) - set(block.group) - arguments for part in block.where):
+    if len(arguments) != 1 or any(
+        sids(part) & {source.sid} and columns(part) - set(block.group) - arguments for part in block.where
+    ):
         return None
     argument = next(iter(arguments))
     if argument not in rows or rows - {argument} - set(block.group) or argument in block.group:

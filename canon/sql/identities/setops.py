@@ -28,7 +28,13 @@ def flatten(rel: SetOp, ctx: Context) -> SetOp | None:
     """`(a UNION b) UNION c`  =  `a UNION b UNION c`; a UNION ALL inside a UNION keeps nothing."""
     if rel.op == "except":
         first = rel.branches[0]
-        if isinstance(first, SetOp) and first.op == "except" and first.all == rel.all and first.limit is None and first.offset is None:
+        if (
+            isinstance(first, SetOp)
+            and first.op == "except"
+            and first.all == rel.all
+            and first.limit is None
+            and first.offset is None
+        ):
             return rel._replace(branches=(*first.branches, *rel.branches[1:]))
         return None
     found: list[Rel] = []

@@ -41,10 +41,20 @@ def first_of_order(block: Block, ctx: Context) -> Block | None:
 def _extreme_of(rel: Block, ctx: Context) -> Block | None:
     if rel.limit is None or rel.limit.op != "lit" or rel.limit.value != ("int", "1") or rel.offset is not None:
         return None
-    if len(rel.select) != 1 or len(rel.order) != 1 or rel.order[0].expr != rel.select[0] or rel.extra or has_window(rel):
+    if (
+        len(rel.select) != 1
+        or len(rel.order) != 1
+        or rel.order[0].expr != rel.select[0]
+        or rel.extra
+        or has_window(rel)
+    ):
         return None
     value, key = rel.select[0], rel.order[0]
-    if rel.group == () or value.op == "lit" or type_of(value, ctx) not in {"integer", "decimal", "real", "date", "timestamp"}:
+    if (
+        rel.group == ()
+        or value.op == "lit"
+        or type_of(value, ctx) not in {"integer", "decimal", "real", "date", "timestamp"}
+    ):
         return None
     if key.nulls_first and nullable(value, ctx, not_null_terms(rel)):
         return None
@@ -176,14 +186,19 @@ def greatest_group_by_rank(block: Block, ctx: Context) -> Block | None:
             column = tested_for_one(part, source)
             replaced = None if column is None else _without_rank(inner, column, ctx)
             if replaced is not None:
-                sources = (*block.sources[:index], source._replace(rel=replaced), *block.sources[index + 1:])
+                sources = (*block.sources[:index], source._replace(rel=replaced), *block.sources[index + 1 :])
                 return block._replace(sources=sources, where=block.where[:place] + block.where[place + 1 :])
     return None
 
 
 def _without_rank(inner: Block, position: int, ctx: Context) -> Block | None:
     call = inner.select[position]
-    if call.op != "window" or call.value.name not in {"rank", "dense_rank"} or call.value.partitions or call.value.frame:
+    if (
+        call.op != "window"
+        or call.value.name not in {"rank", "dense_rank"}
+        or call.value.partitions
+        or call.value.frame
+    ):
         return None
     if len(call.args) != 1 or call.args[0].op != "agg" or not _never_null(call.args[0], ctx):
         return None
@@ -198,4 +213,12 @@ def _without_rank(inner: Block, position: int, ctx: Context) -> Block | None:
     return bare._replace(having=(oriented("=", call.args[0], Expr("scalar", over_all(copy, name, ctx), ())),))
 
 
-__all__ = ["below_extreme", "conjuncts", "first_of_order", "greatest_group", "one_value_membership", "rewrite_own", "selected_value"]
+__all__ = [
+    "below_extreme",
+    "conjuncts",
+    "first_of_order",
+    "greatest_group",
+    "one_value_membership",
+    "rewrite_own",
+    "selected_value",
+]

@@ -25,26 +25,52 @@ from canon.sql.identities import (
 )
 
 BLOCK_RULES: tuple[Rule, ...] = (
-    Rule("one-value-membership", "x IN (SELECT MAX(y) FROM t)  =  x = (SELECT MAX(y) FROM t)", singles.one_value_membership),
-    Rule("first-of-order", "(SELECT x FROM t ORDER BY x DESC LIMIT 1)  =  (SELECT MAX(x) FROM t)", singles.first_of_order),
+    Rule(
+        "one-value-membership",
+        "x IN (SELECT MAX(y) FROM t)  =  x = (SELECT MAX(y) FROM t)",
+        singles.one_value_membership,
+    ),
+    Rule(
+        "first-of-order", "(SELECT x FROM t ORDER BY x DESC LIMIT 1)  =  (SELECT MAX(x) FROM t)", singles.first_of_order
+    ),
     Rule("selected-value", "SELECT (SELECT MAX(x) FROM t)  =  SELECT MAX(x) FROM t", singles.selected_value),
     Rule("in-as-exists", "x IN (SELECT y …)  =  EXISTS (SELECT 1 … WHERE y = x)", membership.in_to_exists),
     Rule("exists-body", "EXISTS (SELECT DISTINCT a … ORDER BY b)  =  EXISTS (SELECT 1 …)", membership.tidy_exists),
     Rule("derived-table", "SELECT d.x FROM (SELECT x FROM t) d  =  SELECT x FROM t", derived.merge_derived),
     Rule("derived-table", "LEFT JOIN (SELECT x FROM t) d  =  LEFT JOIN t", derived.merge_derived_right),
     Rule("derived-pass-through", "SELECT * FROM (q) d  =  q", derived.pass_through),
-    Rule("projected-limit", "SELECT d.x FROM (… ORDER BY k LIMIT n) d  =  SELECT x … ORDER BY k LIMIT n", derived.project_limited),
+    Rule(
+        "projected-limit",
+        "SELECT d.x FROM (… ORDER BY k LIMIT n) d  =  SELECT x … ORDER BY k LIMIT n",
+        derived.project_limited,
+    ),
     Rule("filter-over-grouping", "WHERE over a grouped derived table  =  HAVING", derived.filter_grouped),
-    Rule("rolled-up-union", "SUM(n) over branches grouped with COUNT(*) n  =  COUNT(*) over the branches", unions.rolled_up),
+    Rule(
+        "rolled-up-union",
+        "SUM(n) over branches grouped with COUNT(*) n  =  COUNT(*) over the branches",
+        unions.rolled_up,
+    ),
     Rule("block-over-union", "σ(a UNION ALL b)  =  σ(a) UNION ALL σ(b)", unions.over_union),
     Rule("roll-up", "SUM(n) over a grouping with COUNT(*) n  =  COUNT(*) over its rows", rollup.over_grouped),
     Rule("roll-up", "SUM(n) over branches of COUNT(*) n  =  COUNT(*) over the branches", rollup.over_global_branches),
-    Rule("joined-groups", "a JOIN b, both grouped, of a.sum * b.count  =  SUM over the joined rows", rollup.join_of_groups),
+    Rule(
+        "joined-groups",
+        "a JOIN b, both grouped, of a.sum * b.count  =  SUM over the joined rows",
+        rollup.join_of_groups,
+    ),
     Rule("distinct-argument", "COUNT(x) over SELECT DISTINCT k, x  =  COUNT(DISTINCT x)", rollup.distinct_argument),
     Rule("single-row-table", "a derived table of one row  =  scalar subqueries", derived.single_row),
     Rule("first-rank", "RANK() OVER (ORDER BY x DESC) = 1  =  x = MAX(x)", extremes.first_rank),
-    Rule("greatest-group-by-rank", "RANK() OVER (ORDER BY COUNT(*) DESC) = 1  =  HAVING COUNT(*) = (SELECT MAX(n) …)", singles.greatest_group_by_rank),
-    Rule("greatest-group", "HAVING COUNT(*) >= ALL (SELECT COUNT(*) …)  =  HAVING COUNT(*) = (SELECT MAX(n) …)", singles.greatest_group),
+    Rule(
+        "greatest-group-by-rank",
+        "RANK() OVER (ORDER BY COUNT(*) DESC) = 1  =  HAVING COUNT(*) = (SELECT MAX(n) …)",
+        singles.greatest_group_by_rank,
+    ),
+    Rule(
+        "greatest-group",
+        "HAVING COUNT(*) >= ALL (SELECT COUNT(*) …)  =  HAVING COUNT(*) = (SELECT MAX(n) …)",
+        singles.greatest_group,
+    ),
     Rule("reflexive-equality", "a = a  =  a IS NOT NULL", equalities.reflexive),
     Rule("congruence", "WHERE a = b … a …  =  WHERE a = b … b …", equalities.congruence),
     Rule("null-test", "x IS NOT NULL AND x > 1  =  x > 1", nulls.settled_tests),
@@ -58,7 +84,9 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule("positive-sum", "HAVING SUM(p) > 0  =  HAVING COUNT(CASE WHEN p THEN 1 END) > 0", conditions.positive_sum),
     Rule("average-share", "AVG(CASE 1/0)  =  COUNT(CASE 1) / COUNT(*)", conditions.average_share),
     Rule("case-order", "CASE WHEN p THEN a ELSE b END  =  CASE WHEN NOT p THEN b ELSE a END", choices.canonical_case),
-    Rule("difference-of-sums", "SUM(CASE 'a' n) - SUM(CASE 'b' n)  =  SUM(CASE 'a' n 'b' -n)", choices.difference_of_sums),
+    Rule(
+        "difference-of-sums", "SUM(CASE 'a' n) - SUM(CASE 'b' n)  =  SUM(CASE 'a' n 'b' -n)", choices.difference_of_sums
+    ),
     Rule("plain-product", "-1 * n  =  -n", choices.plain_products),
     Rule("nonempty-group", "GROUP BY k HAVING COUNT(*) <> 1  =  … HAVING COUNT(*) > 1", conditions.nonempty_groups),
     Rule("integer-arithmetic", "x + 1 > 4  =  x > 3", arithmetic.linear_bounds),
@@ -104,9 +132,17 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule(
         "scalar-by-key", "x > (SELECT y FROM t WHERE t.key = o.fk)  =  JOIN t … WHERE x > t.y", extremes.scalar_by_key
     ),
-    Rule("implied-exists", "JOIN u ON u.k = x AND EXISTS (u WHERE k = x)  =  JOIN u ON u.k = x", membership.implied_exists),
+    Rule(
+        "implied-exists",
+        "JOIN u ON u.k = x AND EXISTS (u WHERE k = x)  =  JOIN u ON u.k = x",
+        membership.implied_exists,
+    ),
     Rule("exists-as-join", "EXISTS (t WHERE t.key = x)  =  JOIN t ON t.key = x", membership.exists_to_join),
-    Rule("distinct-table", "JOIN (SELECT DISTINCT k FROM u) d ON d.k = x  =  EXISTS (u WHERE k = x)", semijoins.distinct_table),
+    Rule(
+        "distinct-table",
+        "JOIN (SELECT DISTINCT k FROM u) d ON d.k = x  =  EXISTS (u WHERE k = x)",
+        semijoins.distinct_table,
+    ),
     Rule("grouping-below-join", "p JOIN c GROUP BY p.key  =  p JOIN (c GROUP BY c.fk)", pushdown.group_below_join),
     Rule("filter-below-grouping", "WHERE on a grouped derived table  =  its HAVING", pushdown.filter_below),
     Rule("derived-columns", "outputs of a derived table that nothing reads go", derived.prune),

@@ -11,13 +11,26 @@ MAX_BRANCHES = 30
 
 def over_union(block: Block, ctx: Context) -> Rel | None:
     """`SELECT f(x) FROM (a UNION ALL b) WHERE p`  =  `SELECT f(x) FROM a WHERE p UNION ALL SELECT f(x) FROM b WHERE p`."""
-    if len(block.sources) != 1 or block.lefts or block.group is not None or block.extra or has_window(block) or block.ordered:
+    if (
+        len(block.sources) != 1
+        or block.lefts
+        or block.group is not None
+        or block.extra
+        or has_window(block)
+        or block.ordered
+    ):
         return None
     source = block.sources[0]
     union = source.rel
     if not isinstance(union, SetOp) or union.op != "union" or not union.all or len(union.branches) > MAX_BRANCHES:
         return None
-    if union.limit is not None or union.offset is not None or block.order or block.limit is not None or block.offset is not None:
+    if (
+        union.limit is not None
+        or union.offset is not None
+        or block.order
+        or block.limit is not None
+        or block.offset is not None
+    ):
         return None
     if any(_asks_inside(expr) for expr in (*block.where, *block.select)):
         return None
@@ -55,7 +68,13 @@ def rolled_up(block: Block, ctx: Context) -> Block | None:
         return None
     source = block.sources[0]
     union = source.rel
-    if not isinstance(union, SetOp) or union.op != "union" or not union.all or union.limit is not None or union.offset is not None:
+    if (
+        not isinstance(union, SetOp)
+        or union.op != "union"
+        or not union.all
+        or union.limit is not None
+        or union.offset is not None
+    ):
         return None
     keys = [key.value[1] for key in block.group if key.op == "col" and key.value[0] == source.sid]
     if len(keys) != len(block.group):
@@ -79,7 +98,14 @@ def rolled_up(block: Block, ctx: Context) -> Block | None:
 
 def _kinds(branch: Rel, keys: list[int]) -> dict[int, str] | None:
     """The aggregate at each output that is no key; `None` unless the branch is grouped by just its key outputs."""
-    if not isinstance(branch, Block) or not branch.group or branch.having or branch.extra or branch.distinct or has_window(branch):
+    if (
+        not isinstance(branch, Block)
+        or not branch.group
+        or branch.having
+        or branch.extra
+        or branch.distinct
+        or has_window(branch)
+    ):
         return None
     if branch.limit is not None or branch.offset is not None or len(branch.select) < max(keys) + 1:
         return None
@@ -113,7 +139,10 @@ def _flat(branch: Rel, kinds: dict[int, str]) -> Rel:
     assert isinstance(branch, Block)
     one = Expr("lit", ("int", "1"), ())
     select = tuple(
-        [(expr.args[0] if expr.args else one) if position in kinds else expr for position, expr in enumerate(branch.select)]
+        [
+            (expr.args[0] if expr.args else one) if position in kinds else expr
+            for position, expr in enumerate(branch.select)
+        ]
     )
     return branch._replace(select=select, group=None)
 
