@@ -58,4 +58,17 @@ INSERT INTO orders (id, status, refunded, created_at, amount, tags, customer_nam
     (45, 'REFUNDED', TRUE, '2026-02-05 10:00:00', 540.00, CAST(ARRAY[] AS TEXT[]), 'Lindqvist & Sons', NULL),
     (46, 'DELIVERED', NULL, '2026-02-06 10:00:00', 30.00, CAST(ARRAY['gift', 'rush'] AS TEXT[]), 'Lindqvist & Sons', NULL),
     (47, 'PLACED', FALSE, '2026-02-07 10:00:00', 31.00, CAST(ARRAY[] AS TEXT[]), 'Lindqvist & Sons', NULL),
-    (48, 'PLACED', FALSE, '2026-02-08 10:00:00', 32.00, CAST(ARRAY[] AS TEXT[]), 'Lindqvist and Sons', NULL);
+    (48, 'PLACED', FALSE, '2026-02-08 10:00:00', 32.00, CAST(ARRAY[] AS TEXT[]), 'Lindqvist and Sons', NULL),
+    (49, 'DELIVERED', FALSE, '2026-09-05 10:00:00', 2500.00, CAST(ARRAY['gift'] AS TEXT[]), 'Northwind Dairy', NULL),
+    (50, 'DELIVERED', FALSE, '2026-09-05 10:00:00', 2500.00, CAST(ARRAY['gift'] AS TEXT[]), 'Northwind Dairy', NULL),
+    (51, NULL, FALSE, '2026-09-06 10:00:00', 2450.00, CAST(ARRAY['rush'] AS TEXT[]), 'Northwind Dairy', NULL),
+    (52, 'PLACED', FALSE, '2025-03-03 10:00:00', 12.00, CAST(ARRAY[] AS TEXT[]), 'Mira Okafor', NULL),
+    (53, 'PLACED', FALSE, '2025-03-03 10:00:00', 12.00, CAST(ARRAY[] AS TEXT[]), 'Mira Okafor', NULL),
+    (54, NULL, FALSE, '2025-03-04 10:00:00', 13.00, CAST(ARRAY[] AS TEXT[]), 'Mira Okafor', NULL),
+    (55, 'CANCELLED', FALSE, '2026-08-10 10:00:00', 60.00, CAST(ARRAY['rush'] AS TEXT[]), 'Dana Eliasson', NULL),
+    (56, 'CANCELLED', FALSE, '2026-08-10 10:00:00', 60.00, CAST(ARRAY['rush'] AS TEXT[]), 'Dana Eliasson', NULL),
+    (57, NULL, FALSE, '2025-03-05 10:00:00', 61.00, CAST(ARRAY[] AS TEXT[]), 'Dana Eliasson', NULL),
+    (58, 'REFUNDED', TRUE, '2025-03-06 10:00:00', 150.00, CAST(ARRAY['fragile'] AS TEXT[]), 'Esra Fofana', NULL),
+    (59, 'REFUNDED', TRUE, '2025-03-06 10:00:00', 150.00, CAST(ARRAY['fragile'] AS TEXT[]), 'Esra Fofana', NULL),
+    (60, NULL, FALSE, '2026-02-09 10:00:00', 33.00, CAST(ARRAY[] AS TEXT[]), 'Lindqvist & Sons', NULL),
+    (61, NULL, FALSE, '2026-02-09 10:00:00', 33.00, CAST(ARRAY[] AS TEXT[]), 'Lindqvist & Sons', NULL);

@@ -42,7 +42,11 @@ INSERT INTO customers (id, name, email, country, signed_up) VALUES
     (8, 'Oskar Lund', NULL, 'Norway', '2026-03-01'),
     (9, 'Petra Novak', 'petra@shop.example', 'Czechia', '2026-03-01'),
     (10, 'Milan Kral', 'milan@shop.example', 'Czechia', '2026-04-20'),
-    (11, 'Lea Blanc', NULL, 'France', '2026-05-01');
+    (11, 'Lea Blanc', NULL, 'France', '2026-05-01'),
+    (12, 'Rui Alves', NULL, 'Portugal', '2025-02-02'),
+    (13, 'Lea Blanc', NULL, 'France', '2026-05-02'),
+    (14, 'Ada Holm', NULL, 'Norway', '2025-11-11'),
+    (15, 'Jon Palsson', 'jon@shop.example', 'Iceland', '2026-01-15');
 
 INSERT INTO products (id, name, category, price, discontinued) VALUES
     (1, 'Tea pot', 'kitchen', 24.99, FALSE),
@@ -59,7 +63,10 @@ INSERT INTO products (id, name, category, price, discontinued) VALUES
     (12, 'Trowel', 'garden', 14.99, FALSE),
     (13, 'Sieve', 'kitchen', 14.99, TRUE),
     (14, 'Ink', 'office', 10.01, FALSE),
-    (15, 'Garden swing', 'garden', 180.00, FALSE);
+    (15, 'Garden swing', 'garden', 180.00, FALSE),
+    (16, 'Arch lamp', 'office', 180.00, FALSE),
+    (17, 'Butter dish', 'kitchen', 25.50, FALSE),
+    (18, 'Plant pot', 'garden', 20.50, FALSE);
 
 INSERT INTO orders (id, customer_id, placed_at, status, coupon) VALUES
     (1, 1, '2026-02-28 23:59:59', 'delivered', NULL),
@@ -79,7 +86,9 @@ INSERT INTO orders (id, customer_id, placed_at, status, coupon) VALUES
     (15, 9, '2026-03-20 07:00:00', 'delivered', NULL),
     (16, 9, '2026-04-02 07:00:00', 'returned', NULL),
     (17, 10, '2026-05-14 16:45:00', 'cancelled', 'MAY'),
-    (18, 6, '2026-03-31 12:00:00', 'cancelled', NULL);
+    (18, 6, '2026-03-31 12:00:00', 'cancelled', NULL),
+    (19, 14, '2026-02-10 10:00:00', 'returned', NULL),
+    (20, 15, '2026-05-20 13:00:01', 'placed', NULL);
 
 INSERT INTO items (order_id, product_id, quantity, unit_price) VALUES
     (1, 1, 1, 24.99),
@@ -104,4 +113,5 @@ INSERT INTO items (order_id, product_id, quantity, unit_price) VALUES
     (15, 6, 1, 24.00),
     (16, 7, 1, 79.00),
     (17, 14, 3, 10.01),
-    (18, 9, 1, 180.00);
+    (18, 9, 1, 180.00),
+    (19, 1, 1, 24.99);
