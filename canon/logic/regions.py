@@ -68,7 +68,10 @@ def size(axes: Sequence[Axis]) -> int:
 
 
 def rows(axes: Sequence[Axis]) -> Iterator[tuple[Hashable, ...]]:
-    """Every row of the product once: first with all axes at their plainest value, then with one axis away from it, and so on."""
+    """Every row of the product once: first with all axes at their plainest value.
+
+    Then with one axis away from it, and so on.
+    """
     plainest = [axis.values[0] for axis in axes]
     for away in range(len(axes) + 1):
         for moved in combinations(range(len(axes)), away):

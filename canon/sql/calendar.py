@@ -25,9 +25,27 @@ UNITS = {
 _AMOUNT = re.compile(r"\s*([+-]?\d+)\s*([a-z]+?)s?\s*$", re.IGNORECASE)
 _MODIFIER = re.compile(r"([+-]?\d+)\s+(second|minute|hour|day|month|year)s?$", re.IGNORECASE)
 
-CLOCK_FUNCTIONS = {"now", "getdate", "getutcdate", "sysdate", "sysdatetime", "sysutcdatetime", "utc_timestamp",
-                   "statement_timestamp", "transaction_timestamp", "clock_timestamp", "curdate", "today", "systimestamp",
-                   "utc_date", "localtimestamp", "localtime", "unix_timestamp", "curtime", "current_time"}  # fmt: skip
+CLOCK_FUNCTIONS = {
+    "now",
+    "getdate",
+    "getutcdate",
+    "sysdate",
+    "sysdatetime",
+    "sysutcdatetime",
+    "utc_timestamp",
+    "statement_timestamp",
+    "transaction_timestamp",
+    "clock_timestamp",
+    "curdate",
+    "today",
+    "systimestamp",
+    "utc_date",
+    "localtimestamp",
+    "localtime",
+    "unix_timestamp",
+    "curtime",
+    "current_time",
+}
 
 CLOCK_DAYS = {"curdate", "today", "utc_date"}
 
@@ -159,5 +177,14 @@ def _modified(moment: datetime, modifier: str) -> datetime | None:
     return shift(moment, int(match.group(1)), match.group(2).lower(), overflow=True) if match else None
 
 
-STRFTIME = {"%Y": "%Y", "%m": "%m", "%d": "%d", "%H": "%H", "%M": "%M", "%S": "%S", "%Y-%m": "%Y-%m",
-            "%Y-%m-%d": "%Y-%m-%d", "%Y-%m-%d %H:%M:%S": "%Y-%m-%d %H:%M:%S"}  # fmt: skip
+STRFTIME = {
+    "%Y": "%Y",
+    "%m": "%m",
+    "%d": "%d",
+    "%H": "%H",
+    "%M": "%M",
+    "%S": "%S",
+    "%Y-%m": "%Y-%m",
+    "%Y-%m-%d": "%Y-%m-%d",
+    "%Y-%m-%d %H:%M:%S": "%Y-%m-%d %H:%M:%S",
+}

@@ -13,11 +13,37 @@ from canon.sql.dialects import dialect_of
 
 DAYS = frozenset({"current_date", "curdate", "today", "utc_date"})
 TIMES = frozenset({"current_time", "curtime", "utc_time", "localtime"})
-INSTANTS = frozenset({"current_timestamp", "now", "getdate", "getutcdate", "sysdate", "sysdatetime", "sysutcdatetime",
-                      "utc_timestamp", "statement_timestamp", "transaction_timestamp", "clock_timestamp", "current_datetime",
-                      "localtimestamp", "systimestamp"})  # fmt: skip
-BARE = frozenset({"current_date", "current_time", "current_timestamp", "localtime", "localtimestamp", "current_datetime",
-                  "utc_date", "utc_time", "utc_timestamp"})  # fmt: skip
+INSTANTS = frozenset(
+    {
+        "current_timestamp",
+        "now",
+        "getdate",
+        "getutcdate",
+        "sysdate",
+        "sysdatetime",
+        "sysutcdatetime",
+        "utc_timestamp",
+        "statement_timestamp",
+        "transaction_timestamp",
+        "clock_timestamp",
+        "current_datetime",
+        "localtimestamp",
+        "systimestamp",
+    }
+)
+BARE = frozenset(
+    {
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "localtime",
+        "localtimestamp",
+        "current_datetime",
+        "utc_date",
+        "utc_time",
+        "utc_timestamp",
+    }
+)
 SQLITE_CALLS = frozenset({"date", "time", "datetime", "julianday", "unixepoch", "strftime", "timediff"})
 
 

@@ -19,19 +19,89 @@ from canon.sql.algebra import (
 )
 from canon.sql.context import UNKNOWN, ColumnFact, Context
 
-PREDICATES = COMPARISONS | {"eqclass", "and", "or", "not", "same", "distinct", "isnull", "notnull", "span", "like", "exists", "in",
-                            "quant", "untrue", "istrue", "has"}  # fmt: skip
+PREDICATES = COMPARISONS | {
+    "eqclass",
+    "and",
+    "or",
+    "not",
+    "same",
+    "distinct",
+    "isnull",
+    "notnull",
+    "span",
+    "like",
+    "exists",
+    "in",
+    "quant",
+    "untrue",
+    "istrue",
+    "has",
+}
 
 _FUNCTION_TYPES: dict[str, ColumnType] = {
-    **dict.fromkeys(("length", "year", "month", "day", "dayofmonth", "dayofweek", "hour", "minute", "second", "sign",
-                     "strposition", "datediff", "timestampdiff", "floor", "ceil", "extract"), "integer"),
-    **dict.fromkeys(("lower", "upper", "concat", "substring", "trim", "replace", "timetostr", "group_concat", "left",
-                     "right", "dpipe", "strftime", "hex"), "text"),
+    **dict.fromkeys(
+        (
+            "length",
+            "year",
+            "month",
+            "day",
+            "dayofmonth",
+            "dayofweek",
+            "hour",
+            "minute",
+            "second",
+            "sign",
+            "strposition",
+            "datediff",
+            "timestampdiff",
+            "floor",
+            "ceil",
+            "extract",
+        ),
+        "integer",
+    ),
+    **dict.fromkeys(
+        (
+            "lower",
+            "upper",
+            "concat",
+            "substring",
+            "trim",
+            "replace",
+            "timetostr",
+            "group_concat",
+            "left",
+            "right",
+            "dpipe",
+            "strftime",
+            "hex",
+        ),
+        "text",
+    ),
     **dict.fromkeys(("sqrt", "exp", "ln", "log", "pow"), "real"),
-}  # fmt: skip
+}
 
-STRICT_FUNCTIONS = frozenset({"abs", "lower", "upper", "length", "round", "floor", "ceil", "year", "month", "day", "neg",
-                              "substring", "trim", "sign", "sqrt", "extract", "timetostr"})  # fmt: skip
+STRICT_FUNCTIONS = frozenset(
+    {
+        "abs",
+        "lower",
+        "upper",
+        "length",
+        "round",
+        "floor",
+        "ceil",
+        "year",
+        "month",
+        "day",
+        "neg",
+        "substring",
+        "trim",
+        "sign",
+        "sqrt",
+        "extract",
+        "timetostr",
+    }
+)
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "div"})
 
 
@@ -82,8 +152,17 @@ def type_of(expr: Expr, ctx: Context) -> ColumnType:
 
 
 def _literal_type(expr: Expr) -> ColumnType:
-    found: dict[str, ColumnType] = {"int": "integer", "dec": "decimal", "float": "real", "num": "decimal", "str": "text",
-                                    "bool": "boolean", "ts": "timestamp", "time": "time", "blob": "blob"}  # fmt: skip
+    found: dict[str, ColumnType] = {
+        "int": "integer",
+        "dec": "decimal",
+        "float": "real",
+        "num": "decimal",
+        "str": "text",
+        "bool": "boolean",
+        "ts": "timestamp",
+        "time": "time",
+        "blob": "blob",
+    }
     return found.get(expr.value[0], "any")
 
 

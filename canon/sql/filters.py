@@ -102,7 +102,10 @@ class Regions:
             self.free.setdefault(self._text(expr), expr)
 
     def _text(self, expr: Expr) -> str:
-        """The canonical text of an atom: one atom of the two queries is one free boolean, whatever its inner aliases."""
+        """The canonical text of an atom: one atom of the two queries is one free boolean.
+
+        Whatever its inner aliases.
+        """
         return Renderer({sid: f"s{sid}" for sid in sids(expr)}, 0).text(expr)
 
     def _comparable(self, args: tuple[Expr, ...]) -> bool:

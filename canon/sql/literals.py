@@ -1,4 +1,7 @@
-"""Canonical literals: numbers by value, instants to the second in UTC, and how a dialect reads a literal beside a column."""
+"""Canonical literals: numbers by value, instants to the second in UTC.
+
+And how a dialect reads a literal beside a column.
+"""
 
 import re
 from datetime import UTC, date, datetime

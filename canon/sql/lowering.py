@@ -31,8 +31,28 @@ from canon.sql.scope import Cte, Item, Scope
 
 MAX_CTE_READS = 200
 
-KNOWN_SELECT = frozenset({"expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset", "distinct",
-                          "with_", "windows", "kind", "hint", "laterals", "qualify", "operation_modifiers", "locks"})  # fmt: skip
+KNOWN_SELECT = frozenset(
+    {
+        "expressions",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "order",
+        "limit",
+        "offset",
+        "distinct",
+        "with_",
+        "windows",
+        "kind",
+        "hint",
+        "laterals",
+        "qualify",
+        "operation_modifiers",
+        "locks",
+    }
+)
 
 
 class Unsupported(Exception):
@@ -677,7 +697,9 @@ class _SelectReader:
         extra.append(Expr("func", ("qualify",), tuple(found)))
 
     def _bare_columns(self, block: Block) -> Block:
-        """A grouped query that returns what its groups do not determine: the row it is taken from is the engine's choice.
+        """A grouped query that returns what its groups do not determine.
+
+        The row it is taken from is the engine's choice.
 
         Such a query is kept as it stands, with the textual order of its sources, which engines tend to choose by.
         """

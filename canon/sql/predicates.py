@@ -165,7 +165,10 @@ def _against_literal(op: str, term: Expr, literal: Expr, ctx: Context, kind: Col
 
 
 def _year_range(op: str, term: Expr, literal: Expr, ctx: Context) -> Expr | None:
-    """`EXTRACT(YEAR FROM d) = 2020`  =  `d >= '2020-01-01' AND d < '2021-01-01'`, for a DATE or a TIMESTAMP without zone."""
+    """`EXTRACT(YEAR FROM d) = 2020`  =  `d >= '2020-01-01' AND d < '2021-01-01'`.
+
+    For a DATE or a TIMESTAMP without zone.
+    """
     from canon.sql.facts import type_of
 
     if term.value[0] == "year":
@@ -199,7 +202,10 @@ def _year_range(op: str, term: Expr, literal: Expr, ctx: Context) -> Expr | None
 
 
 def span(term: Expr, value: Span, kind: ColumnType, dialect: Dialect) -> Expr:
-    """The canonical atom of a term in a span: whole steps where the type has gaps, constants where it is all or none."""
+    """The canonical atom of a term in a span: whole steps where the type has gaps.
+
+    Constants where it is all or none.
+    """
     parts = value.parts
     if kind == "integer" and value.kind == "num":
         parts = _whole(parts, floor=0 if term.op == "agg" and term.value[0] == "count" else None)
@@ -441,7 +447,7 @@ def _span_of_choice(expr: Expr, ctx: Context) -> Expr | None:
         return merge("or", (truth(test, ctx), Expr("isnull", None, (term,))), ctx) if inside else truth(test, ctx)
     if chosen.op == "case":
         picks = [_inside(result, value, ctx) for result in (*chosen.args[1::2], chosen.args[-1])]
-        return picked(chosen, picks, ctx)
+        return _picked(chosen, picks, ctx)
     return None
 
 
@@ -470,10 +476,10 @@ def _boolean_case(expr: Expr, ctx: Context) -> Expr | None:
     results = (*case.args[1::2], case.args[-1])
     if not all(result in (TRUE, FALSE, NULL) for result in results):
         return None
-    return picked(case, [result == wanted for result in results], ctx)
+    return _picked(case, [result == wanted for result in results], ctx)
 
 
-def picked(case: Expr, picks: list[bool | None], ctx: Context) -> Expr | None:
+def _picked(case: Expr, picks: list[bool | None], ctx: Context) -> Expr | None:
     """The condition under which a CASE chooses one of the picked results: its WHEN, and no earlier one."""
     if any(pick is None for pick in picks) or len(picks) > MAX_PICKED:
         return None

@@ -16,10 +16,52 @@ MAX_BRACKETS = 400
 
 _NESTING = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/|[()\[\]]", re.DOTALL)
 
-VERBS = frozenset({"explain", "set", "pragma", "show", "insert", "update", "delete", "merge", "drop", "create", "alter",
-                   "truncate", "grant", "revoke", "begin", "commit", "rollback", "call", "exec", "execute", "do", "copy",
-                   "vacuum", "analyze", "use", "lock", "declare", "attach", "detach", "reindex", "replace", "load", "kill",
-                   "listen", "notify", "prepare", "deallocate", "checkpoint", "cluster", "comment", "describe", "desc"})  # fmt: skip
+VERBS = frozenset(
+    {
+        "explain",
+        "set",
+        "pragma",
+        "show",
+        "insert",
+        "update",
+        "delete",
+        "merge",
+        "drop",
+        "create",
+        "alter",
+        "truncate",
+        "grant",
+        "revoke",
+        "begin",
+        "commit",
+        "rollback",
+        "call",
+        "exec",
+        "execute",
+        "do",
+        "copy",
+        "vacuum",
+        "analyze",
+        "use",
+        "lock",
+        "declare",
+        "attach",
+        "detach",
+        "reindex",
+        "replace",
+        "load",
+        "kill",
+        "listen",
+        "notify",
+        "prepare",
+        "deallocate",
+        "checkpoint",
+        "cluster",
+        "comment",
+        "describe",
+        "desc",
+    }
+)
 
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*([A-Za-z_]+)", re.DOTALL)
 

@@ -21,10 +21,36 @@ from canon.sql.scope import Scope
 if TYPE_CHECKING:
     from canon.sql.lowering import Lowering
 
-VOLATILE = frozenset({"rand", "random", "uuid", "newid", "gen_random_uuid", "uuid_generate_v4", "nextval", "randn",
-                      "randomblob", "generate_uuid", "changes", "last_insert_rowid", "setseed", "sleep", "pg_sleep",
-                      "last_insert_id", "lastval", "currval", "row_count", "found_rows", "total_changes",
-                      "rand_normal", "uuid_short", "random_bytes", "gen_random_bytes", "uuid_string"})  # fmt: skip
+VOLATILE = frozenset(
+    {
+        "rand",
+        "random",
+        "uuid",
+        "newid",
+        "gen_random_uuid",
+        "uuid_generate_v4",
+        "nextval",
+        "randn",
+        "randomblob",
+        "generate_uuid",
+        "changes",
+        "last_insert_rowid",
+        "setseed",
+        "sleep",
+        "pg_sleep",
+        "last_insert_id",
+        "lastval",
+        "currval",
+        "row_count",
+        "found_rows",
+        "total_changes",
+        "rand_normal",
+        "uuid_short",
+        "random_bytes",
+        "gen_random_bytes",
+        "uuid_string",
+    }
+)
 
 AGGREGATES: dict[type[exp.Expr], str] = {
     exp.Count: "count",
@@ -270,8 +296,14 @@ class Scalars:
         return junction("and", (self.compare(">=", term, low), self.compare("<=", term, high)))
 
     def _like(self, node: exp.Binary) -> Expr:
-        variant = {exp.Like: "like", exp.ILike: "ilike", exp.Glob: "glob", exp.RegexpLike: "regexp",
-                   exp.RegexpILike: "iregexp", exp.SimilarTo: "similar"}.get(type(node), type(node).__name__.lower())  # fmt: skip
+        variant = {
+            exp.Like: "like",
+            exp.ILike: "ilike",
+            exp.Glob: "glob",
+            exp.RegexpLike: "regexp",
+            exp.RegexpILike: "iregexp",
+            exp.SimilarTo: "similar",
+        }.get(type(node), type(node).__name__.lower())
         if variant == "ilike" and self.ctx.dialect.like_folds:
             variant = "like"
         inner = node.expression
@@ -896,8 +928,10 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Coalesce: Scalars._coalesce,
     **dict.fromkeys((*_BINARY, exp.Div), Scalars._arithmetic),
     exp.Interval: Scalars._interval_literal,
-    **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd, exp.DatetimeSub,
-                     exp.TsOrDsAdd), Scalars._date_shift),
+    **dict.fromkeys(
+        (exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd, exp.DatetimeSub, exp.TsOrDsAdd),
+        Scalars._date_shift,
+    ),
     **dict.fromkeys(calendar.CLOCK_NODES, Scalars._clock),
     **dict.fromkeys((exp.TimestampTrunc, exp.DateTrunc), Scalars._date_trunc),
     exp.Cast: Scalars._cast,
@@ -907,6 +941,6 @@ _HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Window: Scalars._window,
     exp.Tuple: Scalars._tuple,
     exp.DPipe: Scalars._pipe,
-}  # fmt: skip
+}
 
 __all__ = ["Rel", "Scalars", "argument", "bound", "case", "number_literal"]

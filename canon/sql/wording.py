@@ -52,9 +52,18 @@ class Wording:
             return self._span(value, self._of(args[0]))
         if op in {"=", "<>", "<", "<=", ">", ">=", "+", "-", "*", "/", "%"}:
             return f"{self._of(args[0])} {op} {self._of(args[1])}"
-        words = {"isnull": "{} IS NULL", "notnull": "{} IS NOT NULL", "untrue": "({}) IS NOT TRUE", "istrue": "({}) IS TRUE",
-                 "same": "{} IS NOT DISTINCT FROM {}", "distinct": "{} IS DISTINCT FROM {}", "like": "{} LIKE {}",
-                 "not": "NOT {}", "neg": "-{}", "has": "{} contains {}"}  # fmt: skip
+        words = {
+            "isnull": "{} IS NULL",
+            "notnull": "{} IS NOT NULL",
+            "untrue": "({}) IS NOT TRUE",
+            "istrue": "({}) IS TRUE",
+            "same": "{} IS NOT DISTINCT FROM {}",
+            "distinct": "{} IS DISTINCT FROM {}",
+            "like": "{} LIKE {}",
+            "not": "NOT {}",
+            "neg": "-{}",
+            "has": "{} contains {}",
+        }
         if op in words:
             return words[op].format(*(self._of(arg) for arg in args))
         if op == "agg":
@@ -175,7 +184,8 @@ def _interval(part: Interval, term: str, quote: "type[_Quoted]") -> str:
     if part.low is not None and part.high is not None:
         if part.low_in and part.high_in:
             return f"{term} BETWEEN {quote(part.low)} AND {quote(part.high)}"
-        return f"{term} {'>=' if part.low_in else '>'} {quote(part.low)} AND {term} {'<=' if part.high_in else '<'} {quote(part.high)}"
+        low, high = (">=" if part.low_in else ">"), ("<=" if part.high_in else "<")
+        return f"{term} {low} {quote(part.low)} AND {term} {high} {quote(part.high)}"
     if part.low is not None:
         return f"{term} {'>=' if part.low_in else '>'} {quote(part.low)}"
     if part.high is not None:

@@ -189,7 +189,8 @@ class Queries:
                 f"ELSE 0 END = {self.rng.randrange(3)}"
             )
         if roll < 0.37:
-            return f"{column} IS {self.rng.choice(('', 'NOT '))}DISTINCT FROM {self.rng.choice([self.column(columns, 'int'), '1'])}"
+            other = self.rng.choice([self.column(columns, "int"), "1"])
+            return f"{column} IS {self.rng.choice(('', 'NOT '))}DISTINCT FROM {other}"
         if roll < 0.5:
             return f"{column} {self.rng.choice(('=', '<>', '<', '<=', '>', '>='))} {self.rng.randrange(4)}"
         if roll < 0.58:
@@ -278,7 +279,8 @@ class Queries:
             conditions.append(f"{mine} = {outer}")
             return f"{word}EXISTS (SELECT 1 FROM {text} WHERE {' AND '.join(conditions)})"
         clause = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-        return f"{outer} {self.rng.choice(('=', '<', '>='))} (SELECT {self.rng.choice(('MAX', 'MIN', 'COUNT'))}({mine}) FROM {text}{clause})"
+        call, sign = self.rng.choice(("MAX", "MIN", "COUNT")), self.rng.choice(("=", "<", ">="))
+        return f"{outer} {sign} (SELECT {call}({mine}) FROM {text}{clause})"
 
     def plain(self, kinds: list[str], depth: int = 1) -> str:
         """An ungrouped SELECT with outputs of the given kinds."""

@@ -13,7 +13,10 @@ REAL = ("real", "REAL")
 
 
 def condition_as_case(block: Block, ctx: Context) -> Block | None:
-    """`SUM(p)`  =  `SUM(CASE WHEN p THEN 1 ELSE 0 END)` for a condition p that is never NULL; so `p * x` for such an x."""
+    """`SUM(p)`  =  `SUM(CASE WHEN p THEN 1 ELSE 0 END)` for a condition p that is never NULL.
+
+    So `p * x` for such an x.
+    """
     if ctx.dialect.booleans != "integer" or ctx.dialect.name not in {"mysql", "sqlite"}:
         return None
     known = not_null_terms(block)
@@ -100,7 +103,10 @@ def positive_sum(block: Block, ctx: Context) -> Block | None:
 
 
 def average_share(block: Block, ctx: Context) -> Block | None:
-    """`AVG(CASE WHEN p THEN 1 ELSE 0 END)`  =  `COUNT(CASE WHEN p THEN 1 END) / COUNT(*)`, by a division that is not whole."""
+    """`AVG(CASE WHEN p THEN 1 ELSE 0 END)`  =  `COUNT(CASE WHEN p THEN 1 END) / COUNT(*)`.
+
+    By a division that is not whole.
+    """
     if ctx.dialect.name not in {"mysql", "sqlite"} or block.group is None:
         return None
 

@@ -1,4 +1,7 @@
-"""Constants: columns that a condition fixes, arithmetic and comparisons of literals, conditions that are never true (P5, U5)."""
+"""Constants: columns that a condition fixes, arithmetic and comparisons of literals.
+
+Conditions that are never true (P5, U5).
+"""
 
 from canon.sql.algebra import COMPARISONS, FALSE, NULL, TRUE, Block, Expr, lit, rewrite_own
 from canon.sql.context import Context
@@ -9,7 +12,10 @@ from canon.sql.scalars import _fold_integers, case
 
 
 def fixed_outputs(block: Block, ctx: Context) -> Block | None:
-    """`SELECT mgr … WHERE mgr = 10`  =  `SELECT 10 … WHERE mgr = 10`, for integers, and texts that equal only themselves."""
+    """`SELECT mgr … WHERE mgr = 10`  =  `SELECT 10 … WHERE mgr = 10`, for integers.
+
+    And texts that equal only themselves.
+    """
     mapping: dict[Expr, Expr] = {}
     for part in block.where:
         if part.op == "span" and part.args[0].op == "col":

@@ -1,4 +1,7 @@
-"""Days of DATE and DATETIME columns: parts and prefixes as half-open ranges, differences of days (P10). Never of TEXT."""
+"""Days of DATE and DATETIME columns: parts and prefixes as half-open ranges.
+
+Differences of days (P10). Never of TEXT.
+"""
 
 import re
 from datetime import date, timedelta
@@ -17,7 +20,10 @@ _MONTHS = 12
 
 
 def date_parts(block: Block, ctx: Context) -> Block | None:
-    """`EXTRACT(YEAR FROM d)`  =  `YEAR(d)`, `DATE_FORMAT(d, '%Y-%m')`  =  `LEFT(d, 7)`, `SUBDATE(d, 1)`  =  `d - INTERVAL 1 DAY`."""
+    """`EXTRACT(YEAR FROM d)`  =  `YEAR(d)`, `DATE_FORMAT(d, '%Y-%m')`  =  `LEFT(d, 7)`.
+
+    `SUBDATE(d, 1)`  =  `d - INTERVAL 1 DAY`.
+    """
     if ctx.dialect.name != "mysql":
         return None
     return in_expressions(block, lambda expr: _spelled(expr, ctx), ctx)
@@ -93,7 +99,10 @@ def _moved(expr: Expr, term: Expr, amount: Expr, sign: int, ctx: Context) -> Exp
 
 
 def date_ranges(block: Block, ctx: Context) -> Block | None:
-    """`YEAR(d) = 2020`  =  `d >= '2020-01-01' AND d < '2021-01-01'`; so `LEFT(d, 7) = '2020-06'`, `DATEDIFF('2020-06-30', d) < 30`."""
+    """`YEAR(d) = 2020`  =  `d >= '2020-01-01' AND d < '2021-01-01'`; so `LEFT(d, 7) = '2020-06'`.
+
+    `DATEDIFF('2020-06-30', d) < 30`.
+    """
     if ctx.dialect.name != "mysql":
         return None
     return in_expressions(block, lambda expr: _range(expr, ctx), ctx)
@@ -298,7 +307,10 @@ def _months(year: Span, month: Span, term: Expr, ctx: Context) -> Expr | None:
 
 
 def day_differences(block: Block, ctx: Context) -> Block | None:
-    """`a = DATE_ADD(b, INTERVAL 1 DAY)`  =  `DATEDIFF(a, b) = 1`  =  `DATEDIFF(b, a) = -1`, where only truth matters."""
+    """`a = DATE_ADD(b, INTERVAL 1 DAY)`  =  `DATEDIFF(a, b) = 1`  =  `DATEDIFF(b, a) = -1`.
+
+    Where only truth matters.
+    """
     if ctx.dialect.name != "mysql":
         return None
     return in_conditions(block, lambda expr: _difference(expr, ctx), ctx)

@@ -116,7 +116,10 @@ def filter_grouped(block: Block, ctx: Context) -> Rel | None:
 
 
 def _captures(expr: Expr, sid: int, inner: Block) -> bool:
-    """Whether a subquery reads an output of a derived table that is an aggregate, which would mean something else in there."""
+    """Whether a subquery reads an output of a derived table that is an aggregate.
+
+    Which would mean something else in there.
+    """
     inside = [node._replace(args=()) for node in walk(expr) if node.op in {"exists", "in", "scalar", "quant"}]
     return any(
         node.op == "col" and node.value[0] == sid and contains(inner.select[node.value[1]], frozenset({"agg"}))

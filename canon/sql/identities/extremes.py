@@ -1,4 +1,7 @@
-"""Greatest and smallest rows: MAX, NOT EXISTS a greater one, RANK() = 1, and correlated aggregates as joins (A10, W1, S5)."""
+"""Greatest and smallest rows: MAX, NOT EXISTS a greater one, RANK() = 1.
+
+And correlated aggregates as joins (A10, W1, S5).
+"""
 
 from canon.sql.algebra import COMPARISONS, Block, Expr, Source, all_sources, col, lit, sids
 from canon.sql.context import Context
@@ -151,7 +154,10 @@ def _grouped(body: Block, ctx: Context) -> tuple[Source, list[Expr], Expr] | Non
 
 
 def scalar_by_key(block: Block, ctx: Context) -> Block | None:
-    """`x > (SELECT y FROM t WHERE t.key = o.fk)`  =  `JOIN t ON t.key = o.fk WHERE x > t.y`: one row at most, none is not true."""
+    """`x > (SELECT y FROM t WHERE t.key = o.fk)`  =  `JOIN t ON t.key = o.fk WHERE x > t.y`: one row at most.
+
+    None is not true.
+    """
     for index, part in enumerate(block.where):
         if part.op not in COMPARISONS and part.op != "span":
             continue
@@ -178,7 +184,10 @@ def _inside(source: Source) -> list[Expr]:
 
 
 def first_rank(block: Block, ctx: Context) -> Block | None:
-    """`RANK() OVER (PARTITION BY g ORDER BY x DESC) = 1`  =  `x = MAX(x)` of its g; ROW_NUMBER only where x is unique."""
+    """`RANK() OVER (PARTITION BY g ORDER BY x DESC) = 1`  =  `x = MAX(x)` of its g.
+
+    ROW_NUMBER only where x is unique.
+    """
     for index, source in enumerate(block.sources):
         inner = source.rel
         if source.kind != "derived" or not isinstance(inner, Block):

@@ -237,7 +237,10 @@ def _unify(block: Block, first: Source, second: Source, ctx: Context) -> Block:
 
 
 def anti_join(block: Block, ctx: Context) -> Block | None:
-    """`a LEFT JOIN b ON p WHERE b.key IS NULL`  =  `a WHERE NOT EXISTS (b WHERE p)`, for a column that p or b never leaves NULL."""
+    """`a LEFT JOIN b ON p WHERE b.key IS NULL`  =  `a WHERE NOT EXISTS (b WHERE p)`.
+
+    For a column that p or b never leaves NULL.
+    """
     for index, left in enumerate(block.lefts):
         if left.lefts:
             continue

@@ -32,7 +32,10 @@ def equal(left: Expr, right: Expr, ctx: Context) -> Expr:
 
 
 def as_exists(expr: Expr, ctx: Context) -> Expr | None:
-    """`x IN (SELECT y …)` as EXISTS, where only truth matters; `None` where the subquery cannot take one more condition."""
+    """`x IN (SELECT y …)` as EXISTS, where only truth matters.
+
+    `None` where the subquery cannot take one more condition.
+    """
     rel = expr.value
     if isinstance(rel, SetOp):
         return _in_set_operation(expr, rel, ctx)

@@ -7,7 +7,7 @@ from canon.sql.identities.shapes import aggregates, conjoined, has_window, own_s
 
 
 def group_below_join(block: Block, ctx: Context) -> Block | None:
-    """`SELECT p.x, COUNT(*) FROM p JOIN c ON c.fk = p.key GROUP BY p.key`  =  `p JOIN (SELECT fk, COUNT(*) … GROUP BY fk)`.
+    """`p JOIN c ON c.fk = p.key GROUP BY p.key`  =  `p JOIN (SELECT fk, COUNT(*) FROM c GROUP BY fk)`.
 
     The group keys must determine the row of p, and the aggregates look at c alone.
     """

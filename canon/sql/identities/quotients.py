@@ -94,7 +94,10 @@ def average(block: Block, ctx: Context) -> Block | None:
 
 
 def counted_share(block: Block, ctx: Context) -> Block | None:
-    """`SUM(CASE WHEN p THEN 1 ELSE 0 END) … / COUNT(*)`  =  `COUNT(CASE WHEN p THEN 1 END) … / COUNT(*)`: over nothing both are NULL."""
+    """`SUM(CASE WHEN p THEN 1 ELSE 0 END) … / COUNT(*)`  =  `COUNT(CASE WHEN p THEN 1 END) … / COUNT(*)`.
+
+    Over nothing both are NULL.
+    """
     if block.group is None or ctx.dialect.name not in {"sqlite", "mysql"}:
         return None
 

@@ -1,6 +1,20 @@
 """Roll-ups: aggregates over grouped derived tables are aggregates over the rows that were grouped (A8, A9)."""
 
-from canon.sql.algebra import NULL, Block, Expr, Rel, SetOp, Source, col, columns, lit, rewrite_own, rewrite_rel, sids
+from canon.sql.algebra import (
+    NULL,
+    Block,
+    Expr,
+    Rel,
+    SetOp,
+    Source,
+    col,
+    columns,
+    contains,
+    lit,
+    rewrite_own,
+    rewrite_rel,
+    sids,
+)
 from canon.sql.context import Context
 from canon.sql.facts import output_facts, type_of
 from canon.sql.identities.shapes import has_window
@@ -60,7 +74,7 @@ def over_grouped(block: Block, ctx: Context) -> Block | None:
     inner = {column for table in tables for column in table.calls}
     if any(columns(part) & inner for part in (*block.where, *block.group)):
         return None
-    change = _Raise(tables, ctx, globally=block.group == ())
+    change = _Raise(tables, ctx, globally=block.group == (), alone=_telling_keys(block, tables))
     outputs = (*block.select, *block.having, *(key.expr for key in block.order))
     new = [change.output(expr) for expr in outputs]
     if change.failed or any(columns(expr) & inner for expr in new):
@@ -72,6 +86,16 @@ def over_grouped(block: Block, ctx: Context) -> Block | None:
         order=tuple([key._replace(expr=expr) for key, expr in zip(block.order, new[width + tests :], strict=True)]),
     )
     return flattened(raised, tables, ctx)
+
+
+def _telling_keys(block: Block, tables: list[Grouped]) -> set[Expr]:
+    """The key of a lone grouped table by which alone the rows of one outer group differ."""
+    if len(block.sources) != 1 or len(tables) != 1:
+        return set()
+    table = tables[0]
+    fixed = {table.keys[key] for key in block.group or () if key in table.keys}
+    telling = set(table.body.group or ()) - fixed
+    return {column for column, key in table.keys.items() if {key} == telling}
 
 
 def flattened(block: Block, tables: list[Grouped], ctx: Context) -> Block:
@@ -90,10 +114,11 @@ def flattened(block: Block, tables: list[Grouped], ctx: Context) -> Block:
 class _Raise:
     """Rewrites the aggregates of a block that reads grouped tables to aggregates of the rows below."""
 
-    def __init__(self, tables: list[Grouped], ctx: Context, *, globally: bool) -> None:
+    def __init__(self, tables: list[Grouped], ctx: Context, *, globally: bool, alone: set[Expr]) -> None:
         self.tables = tables
         self.ctx = ctx
         self.globally = globally
+        self.alone = alone
         self.failed = False
         self.calls = {column: call for table in tables for column, call in table.calls.items()}
 
@@ -123,13 +148,17 @@ class _Raise:
         return found
 
     def _counts(self, expr: Expr) -> bool:
-        return expr.op == "agg" and bool(columns(expr) & set(self.calls))
+        return contains(expr, frozenset({"agg"})) and bool(columns(expr) & set(self.calls))
 
     def _raised(self, node: Expr) -> Expr | None:
         name, distinct = node.value
         mentioned = columns(node) & set(self.calls)
         if not mentioned:
-            return node if (name in {"min", "max"} or (distinct and len(node.args) == 1)) else None
+            if name in {"min", "max"} or (distinct and len(node.args) == 1):
+                return node
+            if len(node.args) == 1 and node.args[0] in self.alone and self._exact_or_counted(node):
+                return node._replace(value=(name, True))
+            return None
         if distinct or len(node.args) != 1:
             return None
         arg = node.args[0]
@@ -137,6 +166,10 @@ class _Raise:
             call = self.calls.get(arg)
             return call if call is not None and call.value[0] == name else None
         return None if name != "sum" else self.product(arg)
+
+    def _exact_or_counted(self, node: Expr) -> bool:
+        name = node.value[0]
+        return name == "count" or (name in {"sum", "avg"} and type_of(node.args[0], self.ctx) in EXACT)
 
     def product(self, arg: Expr) -> Expr | None:
         """The aggregate of the joined rows that a product of one aggregate of each grouped table stands for."""
@@ -183,7 +216,7 @@ def join_of_groups(block: Block, ctx: Context) -> Block | None:
     inner = {column for table in known for column in table.calls}
     if any(columns(part) & inner or part.op in {"exists", "in", "not"} for part in block.where):
         return None
-    raise_ = _Raise(known, ctx, globally=False)
+    raise_ = _Raise(known, ctx, globally=False, alone=set())
 
     def change(node: Expr) -> Expr | None:
         call = raise_.calls.get(node)

@@ -19,7 +19,10 @@ from canon.sql.identities.shapes import conjoined, has_window, left_sids
 
 
 def distinct_table(block: Block, ctx: Context) -> Block | None:
-    """`t JOIN (SELECT DISTINCT k FROM u) d ON t.k = d.k`  =  `t WHERE EXISTS (u WHERE u.k = t.k)`: one row matches at most."""
+    """`t JOIN (SELECT DISTINCT k FROM u) d ON t.k = d.k`  =  `t WHERE EXISTS (u WHERE u.k = t.k)`.
+
+    One row matches at most.
+    """
     if len(block.sources) < 2:
         return None
     for index, source in enumerate(block.sources):

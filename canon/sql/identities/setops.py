@@ -180,7 +180,10 @@ def _renamed(block: Block, mapping: dict[int, int]) -> Block:
 
 
 def minus_as_not_exists(rel: SetOp, ctx: Context) -> Rel | None:
-    """`SELECT id FROM a EXCEPT SELECT k FROM b`  =  `SELECT DISTINCT id FROM a WHERE NOT EXISTS (… k = id)`, never NULL."""
+    """`SELECT id FROM a EXCEPT SELECT k FROM b`  =  `SELECT DISTINCT id FROM a WHERE NOT EXISTS (… k = id)`.
+
+    Never NULL.
+    """
     if rel.op != "except" or rel.all or not isinstance(rel.branches[0], Block):
         return None
     first = rel.branches[0]
@@ -195,7 +198,10 @@ def minus_as_not_exists(rel: SetOp, ctx: Context) -> Rel | None:
 
 
 def intersect_as_exists(rel: SetOp, ctx: Context) -> Rel | None:
-    """`SELECT id FROM a INTERSECT SELECT k FROM b`  =  `SELECT DISTINCT id FROM a WHERE EXISTS (… k = id)`, never both NULL."""
+    """`SELECT id FROM a INTERSECT SELECT k FROM b`  =  `SELECT DISTINCT id FROM a WHERE EXISTS (… k = id)`.
+
+    Never both NULL.
+    """
     if rel.op != "intersect" or rel.all:
         return None
     for index, first in enumerate(rel.branches):

@@ -84,7 +84,10 @@ def selected_value(block: Block, ctx: Context) -> Rel | None:
 
 
 def below_extreme(block: Block, ctx: Context) -> Block | None:
-    """`x < (SELECT MAX(y) FROM t)`  =  `EXISTS (t WHERE y > x)`, where only truth matters; of x's own table `<>` is `<`."""
+    """`x < (SELECT MAX(y) FROM t)`  =  `EXISTS (t WHERE y > x)`, where only truth matters.
+
+    Of x's own table `<>` is `<`.
+    """
 
     def law(expr: Expr) -> Expr | None:
         if expr.op not in {"<", "<>"} or {arg.op for arg in expr.args} != {"col", "scalar"}:

@@ -10,7 +10,7 @@ MAX_BRANCHES = 30
 
 
 def over_union(block: Block, ctx: Context) -> Rel | None:
-    """`SELECT f(x) FROM (a UNION ALL b) WHERE p`  =  `SELECT f(x) FROM a WHERE p UNION ALL SELECT f(x) FROM b WHERE p`."""
+    """`SELECT x FROM (a UNION ALL b) WHERE p`  =  `SELECT x FROM a WHERE p UNION ALL SELECT x FROM b WHERE p`."""
     if (
         len(block.sources) != 1
         or block.lefts
@@ -60,7 +60,7 @@ ROLL_UP = {"count": "sum", "sum": "sum", "min": "min", "max": "max"}
 
 
 def rolled_up(block: Block, ctx: Context) -> Block | None:
-    """`SUM(n) FROM (SELECT k, COUNT(*) n FROM a GROUP BY k UNION ALL …) GROUP BY k`  =  `COUNT(*) FROM (a UNION ALL …) GROUP BY k`.
+    """`SUM(n)` over branches that count their rows as n  =  `COUNT(*)` over the ungrouped branches.
 
     Each branch is grouped by what the whole is grouped by, and each aggregate is rolled up as its kind demands.
     """

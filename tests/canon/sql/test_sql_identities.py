@@ -70,7 +70,8 @@ JOINED = {
     ),
     "integer arithmetic": ("SELECT id FROM orders WHERE total + 1 > 3", "SELECT id FROM orders WHERE 3 <= total"),
     "congruence": (
-        "SELECT o.customer_id, COUNT(*) FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.name = 'a' GROUP BY o.customer_id",
+        "SELECT o.customer_id, COUNT(*) FROM customers c JOIN orders o ON o.customer_id = c.id "
+        "WHERE c.name = 'a' GROUP BY o.customer_id",
         "SELECT c.id, COUNT(*) FROM customers c JOIN orders o ON o.customer_id = c.id WHERE c.name = 'a' GROUP BY c.id",
     ),
     "outer join as inner join": (
@@ -119,7 +120,8 @@ JOINED = {
     ),
     "grouped membership": (
         "SELECT c.name FROM customers c JOIN orders o ON o.customer_id = c.id GROUP BY c.id HAVING COUNT(*) > 1",
-        "SELECT name FROM customers WHERE id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) >= 2)",
+        "SELECT name FROM customers "
+        "WHERE id IN (SELECT customer_id FROM orders GROUP BY customer_id HAVING COUNT(*) >= 2)",
     ),
     "derived table": (
         "SELECT t.name FROM (SELECT name, country FROM customers) t WHERE t.country = 'a'",
@@ -173,7 +175,8 @@ JOINED = {
         "SELECT id FROM customers WHERE name = (SELECT MAX(name) FROM customers)",
     ),
     "first rank": (
-        "SELECT id FROM (SELECT id, RANK() OVER (PARTITION BY customer_id ORDER BY status DESC) r FROM orders) WHERE r = 1",
+        "SELECT id FROM (SELECT id, RANK() OVER (PARTITION BY customer_id ORDER BY status DESC) r FROM orders) "
+        "WHERE r = 1",
         "SELECT id FROM orders o WHERE status = (SELECT MAX(status) FROM orders x WHERE x.customer_id = o.customer_id)",
     ),
     "scalar by key": (
@@ -263,7 +266,8 @@ NEIGHBOURS = {
     "another column": ("SELECT name FROM customers WHERE country = 'a'", "SELECT name FROM customers WHERE name = 'a'"),
     "max of nothing": (
         "SELECT id FROM customers WHERE name >= (SELECT MAX(name) FROM customers WHERE country = 'z')",
-        "SELECT id FROM customers c WHERE NOT EXISTS (SELECT 1 FROM customers x WHERE x.country = 'z' AND x.name > c.name)",
+        "SELECT id FROM customers c "
+        "WHERE NOT EXISTS (SELECT 1 FROM customers x WHERE x.country = 'z' AND x.name > c.name)",
     ),
     "limit": ("SELECT id FROM orders ORDER BY id LIMIT 2", "SELECT id FROM orders ORDER BY id LIMIT 1"),
     "offset": ("SELECT id FROM orders ORDER BY id LIMIT 2", "SELECT id FROM orders ORDER BY id LIMIT 2 OFFSET 1"),

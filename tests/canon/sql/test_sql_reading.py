@@ -176,20 +176,55 @@ def test_ddl_that_does_not_parse_is_a_typed_error():
         ("tsql", "SELECT TOP 3 x FROM t", "SELECT TOP 4 x FROM t", "undecided"),
         ("postgres", "SELECT x FROM t LIMIT 3", "SELECT x FROM t FETCH FIRST 3 ROWS ONLY", "equivalent"),
         ("postgres", "SELECT x FROM t LIMIT 3 OFFSET 0", "SELECT x FROM t LIMIT 3", "equivalent"),
-        ("postgres", "SELECT x FROM t WHERE tags && ARRAY['a', 'b']", "SELECT x FROM t WHERE tags @> ARRAY['b'] OR tags @> ARRAY['a']", "equivalent"),
-        ("postgres", "SELECT x FROM t WHERE tags @> ARRAY['a', 'b']", "SELECT x FROM t WHERE tags && ARRAY['a', 'b']", "different"),
-        ("mysql", "SELECT x FROM t WHERE JSON_OVERLAPS(tags, '[\"a\", \"b\"]')", "SELECT x FROM t WHERE JSON_CONTAINS(tags, '\"a\"') OR 'b' MEMBER OF (tags)", "equivalent"),
+        (
+            "postgres",
+            "SELECT x FROM t WHERE tags && ARRAY['a', 'b']",
+            "SELECT x FROM t WHERE tags @> ARRAY['b'] OR tags @> ARRAY['a']",
+            "equivalent",
+        ),
+        (
+            "postgres",
+            "SELECT x FROM t WHERE tags @> ARRAY['a', 'b']",
+            "SELECT x FROM t WHERE tags && ARRAY['a', 'b']",
+            "different",
+        ),
+        (
+            "mysql",
+            'SELECT x FROM t WHERE JSON_OVERLAPS(tags, \'["a", "b"]\')',
+            "SELECT x FROM t WHERE JSON_CONTAINS(tags, '\"a\"') OR 'b' MEMBER OF (tags)",
+            "equivalent",
+        ),
         ("mysql", "SELECT x FROM t WHERE a <=> NULL", "SELECT x FROM t WHERE a IS NULL", "equivalent"),
         ("postgres", "SELECT x FROM t WHERE a = 500", "SELECT x FROM t WHERE a = 5e2", "equivalent"),
-        ("postgres", "SELECT x FROM t WHERE NOT name LIKE 'a%'", "SELECT x FROM t WHERE name NOT LIKE 'a%'", "equivalent"),
+        (
+            "postgres",
+            "SELECT x FROM t WHERE NOT name LIKE 'a%'",
+            "SELECT x FROM t WHERE name NOT LIKE 'a%'",
+            "equivalent",
+        ),
         ("sqlite", "SELECT x FROM t WHERE name NOT LIKE 'a%'", "SELECT x FROM t WHERE name LIKE 'a%'", "undecided"),
         ("postgres", "SELECT x FROM t WHERE a IS NOT NULL", "SELECT x FROM t WHERE a IS NULL", "different"),
         ("postgres", "SELECT lower(a.x || 'q') FROM t a", "SELECT lower(b.x || 'q') FROM t b", "equivalent"),
-        ("postgres", "SELECT lower(a.x || 'q') FROM t a, t b WHERE b.y = 1", "SELECT lower(a.x || 'q') FROM t b, t a WHERE a.y = 1", "undecided"),
-        ("postgres", "SELECT x, count(*) FROM t GROUP BY ROLLUP (x)", "SELECT x, count(*) FROM t GROUP BY x", "undecided"),
-        ("postgres", "WITH RECURSIVE c AS (SELECT 1 n UNION ALL SELECT n + 1 FROM c) SELECT n FROM c", "with recursive c as (select 1 n union all select n + 1 from c) select n from c", "equivalent"),
+        (
+            "postgres",
+            "SELECT lower(a.x || 'q') FROM t a, t b WHERE b.y = 1",
+            "SELECT lower(a.x || 'q') FROM t b, t a WHERE a.y = 1",
+            "undecided",
+        ),
+        (
+            "postgres",
+            "SELECT x, count(*) FROM t GROUP BY ROLLUP (x)",
+            "SELECT x, count(*) FROM t GROUP BY x",
+            "undecided",
+        ),
+        (
+            "postgres",
+            "WITH RECURSIVE c AS (SELECT 1 n UNION ALL SELECT n + 1 FROM c) SELECT n FROM c",
+            "with recursive c as (select 1 n union all select n + 1 from c) select n from c",
+            "equivalent",
+        ),
     ],
-)  # fmt: skip
+)
 def test_dialect_facts(dialect, first, second, relation):
     assert compare_sql(first, second, dialect=dialect).relation == relation
 
