@@ -4,7 +4,7 @@ from canon.sql.algebra import NULL, TRUE, FALSE, Block, Expr, junction, rewrite
 from canon.sql.context import Context
 from canon.sql.facts import PREDICATES, nullable
 from canon.sql.identities.shapes import conjoined
-from canon.sql.predicates import picked, merge, negate
+from canon.sql.predicates import merge, negate, truth
 from canon.sql.scalars import case
 
 
@@ -74,5 +74,7 @@ def _truth(expr: Expr, ctx: Context) -> Expr:
         chosen = expr.args[0]
         results = (*chosen.args[1::2], chosen.args[-1])
         if all(result == NULL or not nullable(result, ctx) for result in results):
-            return picked(chosen, [(result == NULL) == (expr.op == "isnull") for result in results], ctx) or expr
+            flags = [TRUE if (result == NULL) == (expr.op == "isnull") else FALSE for result in results]
+            args = [flag for pair in zip(chosen.args[:-1:2], flags[:-1], strict=True) for flag in pair]
+            return truth(Expr("=", None, (Expr("case", None, (*args, flags[-1])), TRUE)), ctx)
     return expr
