@@ -126,9 +126,11 @@ def find_document_witness(
         constants = _constants(expected, now), _constants(actual, now)
     except ReadError as problem:
         return NotFound(reason="not runnable", detail=problem.message)
+    merged = {path: constants[0].get(path, []) + constants[1].get(path, []) for path in constants[0] | constants[1]}
+    typed = {path: field_of(kind) for path, kind in (fields or {}).items()}
     random = Random(seed)  # noqa: S311 - a repeatable choice
     tried = 0
-    for documents in _collections(constants[0] | constants[1], fixture_documents or [], random):
+    for documents in _collections(merged, typed, fixture_documents or [], random):
         if time.monotonic() > deadline:
             return NotFound(reason="none found" if tried >= 20 else "budget", tried=tried)
         tried += 1
@@ -183,6 +185,14 @@ def _values(constants: list[object]) -> list[object]:
             found += [value - timedelta(days=1), value + timedelta(days=1), value + timedelta(seconds=1)]
         elif isinstance(value, str):
             found += [value.swapcase(), f"{value}x"]
+    numbers = [value for value in flat if isinstance(value, int | float) and not isinstance(value, bool)]
+    if numbers:
+        # An array holds an element for each of two conditions that no single value meets.
+        found.append([min(numbers) - 1, max(numbers) + 1])
+    found += [[0] * size for number in numbers[:2] if 0 <= number <= 4 for size in (int(number), int(number) + 1)]
+    for value in constants:
+        if isinstance(value, list):
+            found += [list(value), list(reversed(value))]
     found += [[value] for value in flat[:3]] + [list(flat[:3]), [], None, 0, "z"]
     return found
 
@@ -191,9 +201,9 @@ _ABSENT = object()
 
 
 def _collections(
-    constants: dict[str, list[object]], fixture: list[Document], random: Random
+    constants: dict[str, list[object]], fields: Mapping[str, Field], fixture: list[Document], random: Random
 ) -> Iterator[list[Document]]:
-    pools = {path: [*_values(values), _ABSENT] for path, values in constants.items()}
+    pools = {path: _allowed([*_values(values), _ABSENT], fields.get(path)) for path, values in constants.items()}
     for index in range(100_000):
         size = 1 + index % 4
         made = [_document(pools, random) for _ in range(size)]
@@ -202,6 +212,34 @@ def _collections(
         yield [{**document, "_id": number} for number, document in enumerate(made, 1)]
         if not pools and index > 8:
             return
+
+
+_HELD: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "enum": (str,),
+    "number": (int, float),
+    "integer": (int,),
+    "boolean": (bool,),
+    "date": (datetime,),
+    "array": (list,),
+}
+
+
+def _allowed(pool: list[object], declared: Field | None) -> list[object]:
+    """What a path may hold, given how it is declared."""
+    if declared is None or declared.type in {"any", "object", "objectid"}:
+        return pool
+    held = _HELD[declared.type]
+    kept = [
+        value
+        for value in pool
+        if ((value is None or value is _ABSENT) and declared.nullable)
+        or (isinstance(value, held) and (declared.type == "boolean" or not isinstance(value, bool)))
+    ]
+    if declared.type == "enum" and declared.values:
+        kept = [value for value in kept if not isinstance(value, str) or value in declared.values]
+        kept += list(declared.values)
+    return kept or [_ABSENT]
 
 
 def _document(pools: dict[str, list[object]], random: Random) -> Document:

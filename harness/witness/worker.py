@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
+from threading import Lock
 from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, TypeAdapter
@@ -34,12 +35,13 @@ _Budget = Annotated[int, Field(gt=0)]
 class SearchProcess:
     """`find_witness` behind a process boundary: the same question, the same answer, and a hard end.
 
-    One process serves question after question; after a kill the next question starts another. Not for several threads
-    at once.
+    One process serves question after question; after a kill the next question starts another. Safe for threads, which
+    wait for each other.
     """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._lock = Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -78,19 +80,25 @@ class SearchProcess:
             "expected_args": expected_args,
             "actual_args": actual_args,
         }
+        with self._lock:
+            line = self._asked(json.dumps(question).encode("utf-8", "surrogatepass"), budget_ms)
+        if line is None:
+            return NotFound(reason="budget", detail="a query did not end within the budget and was killed")
+        return _ANSWER.validate_json(line)
+
+    def _asked(self, question: bytes, budget_ms: int) -> bytes | None:
         process = self._running()
         assert process.stdin is not None
         deadline = time.monotonic() + budget_ms / 1000 + GRACE
         try:
-            process.stdin.write(json.dumps(question).encode("utf-8", "surrogatepass") + b"\n")
+            process.stdin.write(question + b"\n")
             process.stdin.flush()
             line = self._line(process, deadline)
         except BrokenPipeError:
             line = None
         if line is None:
             self.close()
-            return NotFound(reason="budget", detail="a query did not end within the budget and was killed")
-        return _ANSWER.validate_json(line)
+        return line
 
     def _running(self) -> "subprocess.Popen[bytes]":
         if self._process is None or self._process.poll() is not None:
