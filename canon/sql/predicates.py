@@ -447,7 +447,7 @@ def _span_of_choice(expr: Expr, ctx: Context) -> Expr | None:
         return merge("or", (truth(test, ctx), Expr("isnull", None, (term,))), ctx) if inside else truth(test, ctx)
     if chosen.op == "case":
         picks = [_inside(result, value, ctx) for result in (*chosen.args[1::2], chosen.args[-1])]
-        return _picked(chosen, picks, ctx)
+        return picked(chosen, picks, ctx)
     return None
 
 
@@ -476,10 +476,10 @@ def _boolean_case(expr: Expr, ctx: Context) -> Expr | None:
     results = (*case.args[1::2], case.args[-1])
     if not all(result in (TRUE, FALSE, NULL) for result in results):
         return None
-    return _picked(case, [result == wanted for result in results], ctx)
+    return picked(case, [result == wanted for result in results], ctx)
 
 
-def _picked(case: Expr, picks: list[bool | None], ctx: Context) -> Expr | None:
+def picked(case: Expr, picks: list[bool | None], ctx: Context) -> Expr | None:
     """The condition under which a CASE chooses one of the picked results: its WHEN, and no earlier one."""
     if any(pick is None for pick in picks) or len(picks) > MAX_PICKED:
         return None

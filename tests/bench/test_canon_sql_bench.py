@@ -5,10 +5,17 @@ RUNG_SQL_PROPERTY_QUERIES=20000 pytest tests/properties/test_sql_normal_form_pro
 """
 
 import json
+import os
 import statistics
+import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import sqlglot
 
 from canon.sql import compare_sql, read_schema
 

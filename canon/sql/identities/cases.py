@@ -12,7 +12,7 @@ from canon.sql.predicates import (
     complement,
     fold_text,
     negate,
-    _picked,
+    picked,
     span,
     together,
     truth,
@@ -131,7 +131,7 @@ def _two_ways(expr: Expr, results: list[Expr], ctx: Context) -> Expr | None:
         return expr._replace(args=(truth(untrue(expr.args[0], ctx), ctx), first, second))
     if any(condition.op in {"exists", "in", "quant"} for condition in expr.args[:-1:2]):
         return None
-    condition = _picked(expr, [result == first for result in (*expr.args[1::2], expr.args[-1])], ctx)
+    condition = picked(expr, [result == first for result in (*expr.args[1::2], expr.args[-1])], ctx)
     if condition is None or condition in (TRUE, FALSE):
         return None
     return expr._replace(args=(condition, first, second))

@@ -63,7 +63,7 @@ def _joined(node: Expr, change: "object", ctx: Context) -> Expr | None:
         else:
             kept += [condition, result]
     new = case([*kept, args[-1]])
-    return None if new == node else new
+    return new  # also where nothing changed: what is below was seen already
 
 
 def _truth(expr: Expr, ctx: Context) -> Expr:

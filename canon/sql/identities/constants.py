@@ -3,7 +3,7 @@
 Conditions that are never true (P5, U5).
 """
 
-from canon.sql.algebra import COMPARISONS, FALSE, NULL, TRUE, Block, Expr, lit, rewrite_own
+from canon.sql.algebra import COMPARISONS, FALSE, NULL, TRUE, Block, Expr, junction, lit, rewrite_own
 from canon.sql.context import Context
 from canon.sql.facts import type_of
 from canon.sql.identities.shapes import conjoined
@@ -57,10 +57,12 @@ def fold(block: Block, ctx: Context) -> Block | None:
         if not expr.args or expr.op in {"agg", "window"}:
             return None
         args = tuple([rewrite_own(arg, change) for arg in expr.args])
+        if expr.op in {"and", "or"}:
+            return junction(expr.op, args)
         if all(arg.op != "lit" for arg in args):
-            return None if args == expr.args else expr._replace(args=args)
+            return expr._replace(args=args)
         found = _settled(expr._replace(args=args), ctx)
-        return found if found is not None else expr._replace(args=args) if args != expr.args else None
+        return found if found is not None else expr._replace(args=args)
 
     def each(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return tuple([rewrite_own(expr, change) for expr in exprs])
