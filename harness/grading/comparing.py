@@ -56,3 +56,12 @@ def witnessed(
 def _is_of_one_side(found: Undecided) -> bool:
     """Whether one text was not understood, so that no search can say anything of the pair."""
     return found.problem is not None and found.problem.side is not None
+
+
+def contradicted(pair: SqlPair | MongoPair, found: Comparison, witness: WitnessSearch | None) -> Comparison:
+    """Hold an equivalence against the search: data that tells the two apart shows a bug, and neither verdict stands."""
+    shown = witness.search(pair) if witness is not None else None
+    if shown is None:
+        return found
+    message = f"CONTRADICTION, a bug in rung: found equivalent ({found.basis}), and yet {shown.reading}"
+    return Undecided(problem=Problem(kind="unsupported", side=None, message=message))

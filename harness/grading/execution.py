@@ -14,8 +14,11 @@ deterministic.
 
 from typing import Literal
 
-from canon.verdict import Undecided
-from harness.types.outcomes import Equivalent, Exact, Execution, Failed, Judgement, Observed
+from canon.verdict import Problem, Undecided
+from harness.types.cases import ResultRules
+from harness.types.expectations import ExpectationSuite, ExpectRows, ExpectTypedRows
+from harness.types.observation import Observation
+from harness.types.outcomes import Equivalent, Exact, Execution, Failed, Judgement, Observed, Unmet
 
 ExecutionMode = Literal["annotate", "require", "promote"]
 
@@ -65,3 +68,32 @@ def _unmet(execution: Execution) -> Failed:
     detail = f": {execution.detail}" if execution.detail else ""
     message = f"the query means the same, but a match on execution was required and it came to {execution.outcome}"
     return Failed(evidence=Undecided(), message=message + detail)
+
+
+def of_result(
+    expected: ExpectRows | ExpectTypedRows | ExpectationSuite, observation: Observation, rules: ResultRules
+) -> tuple[Judgement, Execution]:
+    """Place an answer by its result, where the golden expects a result: execution is the grade then.
+
+    Args:
+        expected: what is expected.
+        observation: what running the answer gave.
+        rules: how rows are compared.
+    """
+    from harness.grading.result_checks import suite_of, unmet
+
+    if observation.failure is not None:
+        assert observation.result.error is not None
+        said = observation.result.error.message
+        judgement = Failed(evidence=Unmet(lines=(f"the answer cannot be run: {said}",)))
+        return judgement, Execution(outcome=observation.failure, engine=observation.engine, detail=said)
+    found = unmet(expected, observation.result, rules)
+    if found is not None:
+        return Failed(evidence=found), Execution(outcome="mismatch", engine=observation.engine)
+    if isinstance(expected, ExpectationSuite):
+        open_ = [each.detail for each in suite_of(expected, observation.result) if each.verdict == "inconclusive"]
+        if open_:
+            problem = Problem(kind="unsupported", side=None, message="; ".join(filter(None, open_)))
+            execution = Execution(outcome="match", engine=observation.engine, detail=problem.message)
+            return Failed(evidence=Undecided(problem=problem)), execution
+    return Equivalent(evidence=Observed(differences=())), Execution(outcome="match", engine=observation.engine)

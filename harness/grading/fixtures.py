@@ -6,6 +6,7 @@ from pathlib import Path
 from harness.grading.seams import Executor
 from harness.types.answers import MongoAnswer, SqlAnswer
 from harness.types.cases import Case
+from harness.types.observation import Observation
 from harness.types.outcomes import Execution
 
 
@@ -29,13 +30,27 @@ class ExecutionOnDemand:
             SandboxError: the fixture cannot be loaded, or the sandbox is broken.
             UsageError: no engine runs the case's dialect on its fixture.
         """
+        executor = self._for(case)
+        return None if executor is None else await executor.execute(case, answer, now=now)
+
+    async def observe(self, case: Case, answer: SqlAnswer | MongoAnswer, *, now: datetime) -> Observation | None:
+        """Return what the answer alone gives; `None` where the case has no fixture.
+
+        Raises:
+            SandboxError: the fixture cannot be loaded, or the sandbox is broken.
+            UsageError: no engine runs the case's dialect on its fixture.
+        """
+        executor = self._for(case)
+        return None if executor is None else await executor.observe(case, answer, now=now)
+
+    def _for(self, case: Case) -> Executor | None:
         if self._fixture is None and case.fixture is None:
             return None
         if self._executor is None:
             from harness.sandbox.executor import FixtureExecutor
 
             self._executor = FixtureExecutor(self._fixture, folder=self._folder)
-        return await self._executor.execute(case, answer, now=now)
+        return self._executor
 
     async def aclose(self) -> None:
         """Give back processes and connections. Idempotent."""

@@ -9,13 +9,17 @@ from importlib import import_module
 from typing import NamedTuple
 
 from canon.rules import Rules
-from harness.grading.execution import ExecutionMode, settle
+from harness.grading.execution import ExecutionMode, of_result, settle
 from harness.grading.ladder import judge
 from harness.grading.meaning import meaning_of
 from harness.grading.seams import Executor, Knowledge, NothingKnown, WitnessSearch
 from harness.types.answers import Answer, MongoAnswer, Reply, SqlAnswer
 from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql
-from harness.types.outcomes import PASSES, Execution, Judgement
+from harness.types.expectations import ExpectationSuite, ExpectRows, ExpectTypedRows
+from harness.types.outcomes import PASSES, Execution, Failed, Judgement
+
+_AT_ONCE = 4_000
+"""Characters of golden, alternatives and answer together up to which a pair is compared in the event loop."""
 
 
 class Graded(NamedTuple):
@@ -27,10 +31,11 @@ class Graded(NamedTuple):
 
 
 class Grader:
-    """Grades replies one after another in a thread of its own.
+    """Grades replies.
 
-    canon computes without pause and may take its whole budget on one pair; in the event loop's thread that would delay
-    the start of the next call and lengthen the latency that is measured of the others.
+    canon takes about a millisecond for a pair of ordinary size, less than handing it to a thread and back costs where
+    both want the interpreter: that is done at once, in the event loop. What may take long (large texts, the search for
+    a witness) goes to a thread, for it would delay the next call and lengthen the latency that is measured of others.
     """
 
     def __init__(
@@ -49,10 +54,18 @@ class Grader:
         self._mode: ExecutionMode = mode
         self._thread: ThreadPoolExecutor | None = None
 
-    def judge(self, case: Case, answer: Answer, *, now: datetime) -> tuple[Judgement, str]:
-        """Place an answer on the ladder and say what it means, without running it."""
+    def judge(self, case: Case, answer: Answer, *, now: datetime, search: bool = True) -> tuple[Judgement, str]:
+        """Place an answer on the ladder and say what it means, without running it.
+
+        Args:
+            case: the case.
+            answer: what was read from the reply.
+            now: the pinned clock.
+            search: look for a witness where canon cannot decide.
+        """
         schema, fields = self._knowledge.schema(case), self._knowledge.fields(case)
-        judgement = judge(case, answer, now=now, schema=schema, fields=fields, rules=self._rules, witness=self._witness)
+        witness = self._witness if search else None
+        judgement = judge(case, answer, now=now, schema=schema, fields=fields, rules=self._rules, witness=witness)
         return judgement, meaning_of(case, answer, judgement, now=now, schema=schema)
 
     async def prepare(self, cases: Iterable[Case]) -> None:
@@ -69,7 +82,7 @@ class Grader:
                     answer: Answer = SqlAnswer(text=f"{text}\n-- ", args=args or ())
                 case ExpectMongo(text=text):
                     answer = MongoAnswer(text=f"{text} ")
-                case ExpectRefusal():
+                case _:
                     continue
             now = case.now or datetime.now(UTC)
             await loop.run_in_executor(self._grading(), partial(self.judge, case, answer, now=now))
@@ -81,9 +94,9 @@ class Grader:
 
     async def grade(self, case: Case, reply: Reply, *, now: datetime) -> Graded:
         """Place a reply on the ladder; run golden and answer where the run has an executor and the case a query."""
-        loop = asyncio.get_running_loop()
-        asked = self._grading()
-        judgement, meaning = await loop.run_in_executor(asked, partial(self.judge, case, reply.answer, now=now))
+        judgement, meaning = await self._judged(case, reply.answer, now)
+        if isinstance(case.expectation, ExpectRows | ExpectTypedRows | ExpectationSuite):
+            return await self._observed(case, reply.answer, Graded(judgement, meaning, None), now)
         execution: Execution | None = None
         runnable = isinstance(reply.answer, SqlAnswer | MongoAnswer) and judgement.grade != "ERROR"
         if self._executor is not None and runnable and not isinstance(case.expectation, ExpectRefusal):
@@ -92,6 +105,26 @@ class Grader:
         permuted = execution is not None and execution.outcome == "mismatch" and self._is_permuted(case, reply, now)
         judgement, execution = settle(judgement, execution, self._mode, permuted=permuted)
         return Graded(judgement, meaning, execution)
+
+    async def _observed(self, case: Case, answer: Answer, unseen: Graded, now: datetime) -> Graded:
+        """Grade by what the answer returns on the case's data; what was not run stays as it was judged."""
+        assert isinstance(case.expectation, ExpectRows | ExpectTypedRows | ExpectationSuite)
+        if self._executor is None or not isinstance(answer, SqlAnswer | MongoAnswer):
+            return unseen
+        observation = await self._executor.observe(case, answer, now=now)
+        if observation is None:
+            return unseen
+        judgement, execution = of_result(case.expectation, observation, case.result_rules)
+        return Graded(judgement, unseen.meaning, execution)
+
+    async def _judged(self, case: Case, answer: Answer, now: datetime) -> tuple[Judgement, str]:
+        loop = asyncio.get_running_loop()
+        if _size(case, answer) > _AT_ONCE:
+            return await loop.run_in_executor(self._grading(), partial(self.judge, case, answer, now=now))
+        judged = self.judge(case, answer, now=now, search=False)
+        if self._witness is None or not _is_open(judged[0]):
+            return judged
+        return await loop.run_in_executor(self._grading(), partial(self.judge, case, answer, now=now))
 
     def _is_permuted(self, case: Case, reply: Reply, now: datetime) -> bool:
         """Whether an answer that passes would not, were the order of columns to count."""
@@ -109,3 +142,14 @@ class Grader:
             self._thread = None
         if self._executor is not None:
             await self._executor.aclose()
+
+
+def _size(case: Case, answer: Answer) -> int:
+    """Characters that a comparison reads."""
+    texts = [getattr(case.expectation, "text", ""), getattr(answer, "text", ""), *case.accept]
+    return sum(map(len, texts))
+
+
+def _is_open(judgement: Judgement) -> bool:
+    """Whether a witness could change it."""
+    return isinstance(judgement, Failed) and judgement.evidence is not None and judgement.evidence.basis == "undecided"

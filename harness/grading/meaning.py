@@ -4,7 +4,6 @@ import hashlib
 import re
 from datetime import datetime
 
-from canon.errors import ReadError
 from canon.schema import Schema
 from canon.verdict import Canonical
 from harness.types.answers import Answer, MongoAnswer, NoQuery, Refusal, SqlAnswer
@@ -37,7 +36,8 @@ def meaning_of(
         case (_, SqlAnswer() | MongoAnswer()):
             try:
                 return _digest(read_form(case, answer, now=now, schema=schema))
-            except ReadError:
+            except Exception:
+                # Not readable, or a fault of canon, which the judgement tells of: the text stands for itself.
                 return _digest("unread:" + _SPACE.sub(" ", answer.text.strip()))
 
 

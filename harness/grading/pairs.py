@@ -11,10 +11,10 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, Vali
 from canon.errors import ReadError
 from canon.rules import Rules
 from canon.schema import Schema
-from canon.verdict import Comparison, Refuted, Side, Undecided
+from canon.verdict import Canonical, Comparison, Proved, Refuted, Side, Undecided
 from harness.corpus.json_text import JsonTextError, parse_json
 from harness.errors import UsageError
-from harness.grading.comparing import compare, witnessed
+from harness.grading.comparing import compare, contradicted, witnessed
 from harness.grading.seams import Args, MongoPair, SqlPair, WitnessSearch
 
 _SCHEMAS_KEPT = 256
@@ -52,14 +52,21 @@ class Decider:
         dialect: for lines that name none.
         budget_ms: how long one pair may take.
         witness: looks for data where canon cannot decide.
+        paranoid: looks for data as well where canon has found the two equivalent; what it finds is a contradiction.
     """
 
     def __init__(
-        self, *, dialect: str | None = None, budget_ms: int = 2000, witness: WitnessSearch | None = None
+        self,
+        *,
+        dialect: str | None = None,
+        budget_ms: int = 2000,
+        witness: WitnessSearch | None = None,
+        paranoid: bool = False,
     ) -> None:
         self._dialect = dialect
         self._budget_ms = budget_ms
         self._witness = witness
+        self._paranoid = paranoid
         self._schemas: dict[tuple[str, str], Schema] = {}
 
     def decide(self, line: str, number: int) -> str:
@@ -100,6 +107,8 @@ class Decider:
         asked = self._pair(pair)
         found = compare(asked)
         left_ms = self._budget_ms - round((time.monotonic() - started) * 1000)
+        if isinstance(found, Canonical | Proved) and self._paranoid:
+            return contradicted(asked, found, self._witness)
         if not isinstance(found, Refuted | Undecided) or left_ms <= 0:
             return found
         rules = asked.rules.model_copy(update={"budget_ms": left_ms})

@@ -12,6 +12,7 @@ from canon.schema import Schema
 from canon.verdict import Difference, Witness
 from harness.types.answers import MongoAnswer, SqlAnswer
 from harness.types.cases import Case
+from harness.types.observation import Observation
 from harness.types.outcomes import Execution
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class Executor(Protocol):
 
     async def execute(self, case: Case, answer: SqlAnswer | MongoAnswer, *, now: datetime) -> Execution | None:
         """Return how the results stand to each other; `None` where the case has no fixture."""
+        ...
+
+    async def observe(self, case: Case, answer: SqlAnswer | MongoAnswer, *, now: datetime) -> Observation | None:
+        """Return what the answer alone gives on the case's fixture; `None` where the case has none."""
         ...
 
     async def aclose(self) -> None:

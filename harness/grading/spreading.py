@@ -25,13 +25,14 @@ class Deciding:
     dialect: str | None = None
     budget_ms: int = 2000
     witness: bool = True
+    paranoid: bool = False
 
     def decider(self) -> Decider:
         """Make one."""
         from harness.grading.witnesses import RunningSearch
 
-        search = RunningSearch(budget_ms=self.budget_ms) if self.witness else None
-        return Decider(dialect=self.dialect, budget_ms=self.budget_ms, witness=search)
+        search = RunningSearch(budget_ms=self.budget_ms) if self.witness or self.paranoid else None
+        return Decider(dialect=self.dialect, budget_ms=self.budget_ms, witness=search, paranoid=self.paranoid)
 
 
 class _Process:

@@ -67,11 +67,11 @@ def test_requests_per_second_beside_a_bare_loop(tmp_path: Path) -> None:
     people = People(tmp_path, 1500).write()
     with people_served(people, 0) as base_url:
         seconds_of_loop(people, base_url)
-        pairs = [(seconds_of_loop(people, base_url), seconds_of_run(people, base_url)) for _ in range(3)]
+        pairs = [(seconds_of_loop(people, base_url), seconds_of_run(people, base_url)) for _ in range(5)]
     ratios = sorted(loop / run for loop, run in pairs)
     loop, run = pairs[-1]
     sys.stdout.write(f"\nbare loop {people.cases / loop:.0f}/s, run {people.cases / run:.0f}/s, ratios {ratios}\n")
-    assert ratios[1] >= 0.60
+    assert ratios[2] >= 0.60
 
 
 def test_latency_is_hidden_by_parallel_calls(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Grading a reply as a whole: what is executed, what it may change, what repeats are told apart by."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 
 import pytest
 
+from canon.verdict import RowWitness, Table
 from harness.grading.execution import ExecutionMode
 from harness.grading.grader import Graded, Grader
 from harness.types.answers import Answer, NoQuery, Refusal, Reply, SqlAnswer
@@ -101,3 +103,37 @@ def test_the_mode_is_heeded() -> None:
 )
 def test_repeats_are_told_apart_by_meaning(one: Answer, other: Answer, same: bool) -> None:
     assert (graded(one).meaning == graded(other).meaning) is same
+
+
+class Found:
+    """A search that keeps the threads it ran on."""
+
+    def __init__(self) -> None:
+        self.threads: list[str] = []
+
+    def search(self, pair: object) -> RowWitness:
+        self.threads.append(threading.current_thread().name)
+        empty = Table(name="t", columns=("a",), rows=())
+        return RowWitness(tables=(empty,), expected=empty, actual=empty)
+
+
+@pytest.mark.parametrize(
+    ("answer", "threads"),
+    [
+        ("SELECT a, b FROM t WHERE a > 1 AND c LIKE 'x%'", ["grading_0"]),
+        ("SELECT a, b FROM t WHERE 1 < a", []),
+        ("SELECT a, b FROM t WHERE a > 1 AND c LIKE 'x%' AND d LIKE '" + "y" * 5_000 + "'", ["grading_0"]),
+    ],
+)
+def test_a_witness_is_sought_off_the_event_loop_and_only_where_it_may_decide(answer: str, threads: list[str]) -> None:
+    search = Found()
+
+    async def inside() -> str:
+        grader = Grader(witness=search)
+        try:
+            return (await grader.grade(case(), Reply(answer=SqlAnswer(text=answer)), now=NOW)).judgement.grade
+        finally:
+            await grader.aclose()
+
+    assert asyncio.run(inside()) == ("FAIL" if threads else "EQUIVALENT")
+    assert search.threads == threads
