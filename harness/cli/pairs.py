@@ -18,13 +18,14 @@ def pairs(
     dialect: Annotated[str | None, typer.Option(help="Dialect of lines that name none (default postgres).")] = None,
     out: Annotated[Path | None, typer.Option(help="Where to write the answers (default stdout).")] = None,
     no_witness: Annotated[bool, typer.Option("--no-witness", help="Do not look for rows that tell two apart.")] = False,
+    paranoid: Annotated[bool, typer.Option("--paranoid", help="Hold equivalences against the search as well.")] = False,
     budget_ms: Annotated[int, typer.Option(min=1, help="Milliseconds that one pair may take.")] = 2000,
     parallel: Annotated[int, typer.Option(min=1, help="Processes to spread the pairs over.")] = 1,
 ) -> None:
     """Decide for each pair of queries in a file whether the two mean the same: one JSON answer a line, in order."""
     from harness.grading.spreading import Deciding, decide_spread
 
-    deciding = Deciding(dialect=dialect, budget_ms=budget_ms, witness=not no_witness)
+    deciding = Deciding(dialect=dialect, budget_ms=budget_ms, witness=not no_witness, paranoid=paranoid)
     with ExitStack() as stack:
         try:
             source = (
