@@ -22,7 +22,8 @@ from harness.corpus.columns import (
 from harness.corpus.configs import Config, DdlConfig, load_config
 from harness.corpus.default_projection import ENGINE_SQL, uses_default
 from harness.corpus.delimited import Row
-from harness.corpus.expectations import EXPECTATIONS, ExpectationColumn
+from harness.corpus.expectations import COMPANIONS, EXPECTATIONS, ExpectationColumn
+from harness.corpus.expected_results import Beside, read_schema
 from harness.corpus.query_texts import Args, dialects
 from harness.errors import VocabularyError
 from harness.types.cases import Case, Expectation, ResultRules
@@ -176,15 +177,21 @@ class CaseReader:
             return None, None
         column, kind = filled[0], EXPECTATIONS[filled[0]]
         args = self._cell("expect_args", read_json_array, None)
-        if args is not None and column != "expect_sql":
-            self._report("expect_args", "goes with `expect_sql` only")
+        for companion in COMPANIONS:
+            if self._text(companion) and companion not in kind.companions:
+                owner = next(name for name, each in EXPECTATIONS.items() if companion in each.companions)
+                self._report(companion, f"goes with `{owner}` only")
         if backend is None:
             return kind, None
         if kind.backend != "any" and (kind.backend == "mongo") != (backend == "mongo"):
             fix = "`mongo`" if kind.backend == "mongo" else "`sql` or a SQL dialect"
             self._report(column, f"is for another backend than `{backend}`; set `backend` to {fix}")
             return kind, None
-        expectation = self._cell(column, lambda cell: kind.build(cell, args), None)
+        schema = self._cell("expect_schema", lambda cell: read_schema(cell, backend), None)
+        if schema is None and self._text("expect_schema") and "expect_schema" in kind.companions:
+            return kind, None  # reported of that cell
+        beside = Beside(args=args, schema=schema, dialect=backend, folder=self._path.parent)
+        expectation = self._cell(column, lambda cell: kind.build(cell, beside), None)
         if expectation is not None and (args is not None or not self._text("expect_args")):
             self._check_query(kind, self._text(column), backend, args, column=column)
         return kind, expectation

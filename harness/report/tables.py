@@ -15,7 +15,7 @@ from harness.report import words
 from harness.report.replacing import replacing
 from harness.report.reporter import RunView
 from harness.types.cases import Case
-from harness.types.outcomes import CaseResult, Failed, NoAnswer, basis_of
+from harness.types.outcomes import CaseResult, Failed, NoAnswer, Unmet, basis_of
 
 COLUMNS = (
     "id",
@@ -133,6 +133,8 @@ def _reason(judgement: object) -> str | None:
         case NoAnswer(reason=reason, message=message):
             return f"{reason}: {message}" if message else reason
         case Failed(message=message, evidence=evidence):
+            if isinstance(evidence, Unmet):
+                return "; ".join(evidence.lines)
             problem = evidence.problem if evidence is not None and evidence.basis == "undecided" else None
             return message or (problem.message if problem is not None else None)
         case _:

@@ -9,7 +9,7 @@ from canon.verdict import DifferenceKind
 from harness.statistics import Interval
 from harness.types.answers import NoQueryReason
 from harness.types.cases import Case
-from harness.types.outcomes import Basis, Equivalent, Exact, Failed, Grade, Judgement, NoAnswer, Refused
+from harness.types.outcomes import Basis, Equivalent, Exact, Failed, Grade, Judgement, NoAnswer, Refused, Unmet
 from harness.types.texts import answer_text as answer_text  # noqa: PLC0414 - offered with the other words
 from harness.types.texts import differences_of as differences_of  # noqa: PLC0414 - offered with the other words
 from harness.types.texts import expected_text as expected_text  # noqa: PLC0414 - offered with the other words
@@ -50,6 +50,7 @@ BASES: dict[Basis, str] = {
 """What a basis says."""
 
 ANSWERED_INSTEAD = "answered where it should have declined"
+OTHER_RESULT = "another result on the fixture than expected"
 NOT_TOLD_APART = "not shown to be the same, nor to differ"
 
 
@@ -112,7 +113,8 @@ def identity(name: str) -> str:
 
 def kind_title(kind: str) -> str:
     """The heading of a failure group: a kind of difference, or what stands for one."""
-    for titles in (TITLES, REASONS, {"answered": ANSWERED_INSTEAD, "undecided": NOT_TOLD_APART}):
+    ours = {"answered": ANSWERED_INSTEAD, "result": OTHER_RESULT, "undecided": NOT_TOLD_APART}
+    for titles in (TITLES, REASONS, ours):
         found = next((title for name, title in titles.items() if name == kind), None)
         if found is not None:
             return found
@@ -124,6 +126,8 @@ def kinds_of(judgement: Judgement) -> tuple[str, ...]:
     match judgement:
         case Failed(evidence=None):
             return ("answered",)
+        case Failed(evidence=Unmet()):
+            return ("result",)
         case Failed():
             kinds: list[DifferenceKind] = [difference.kind for difference in differences_of(judgement)]
             return tuple(dict.fromkeys(kinds)) or ("undecided",)
@@ -148,6 +152,8 @@ def why(judgement: Judgement) -> str:
             return "Declined, as it should."
         case Failed(evidence=None):
             return "A query came back where the request should have been declined."
+        case Failed(evidence=Unmet()):
+            return "Run on the fixture, the answer does not give what is expected."
         case Failed(evidence=evidence) if evidence is not None and evidence.basis == "refuted":
             return "Another meaning: the rows below give different results."
         case Failed():

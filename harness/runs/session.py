@@ -10,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from canon.rules import Rules
 from harness.corpus.golden_csv import Corpus, open_corpus
 from harness.corpus.vocabulary import Vocabulary
+from harness.errors import GoldenError
 from harness.grading.fixtures import ExecutionOnDemand
 from harness.grading.grader import Grader
 from harness.grading.knowledge import ConfigKnowledge
@@ -21,6 +22,8 @@ from harness.runs.runner import Unwatched, Watcher
 from harness.runs.targets import Opened, open_target
 from harness.targets.default_projections import DefaultProjections
 from harness.types.cases import Case
+from harness.types.expectations import ExpectationSuite, ExpectRows, ExpectTypedRows
+from harness.types.problems import FileProblem
 from harness.types.run import RunFacts, Warned
 
 _VERSIONS = ("rung", "sqlglot", "queryforge-ai", "pymongo")
@@ -109,7 +112,7 @@ class Session:
         return Plan(
             folder=folder,
             facts=facts,
-            cases=resolved_cases(corpus),
+            cases=(checked_fixture(case, options) for case in resolved_cases(corpus)),
             graded=repr(graded),
             parallel=options.parallel,
             paid=opened.paid,
@@ -118,6 +121,23 @@ class Session:
             told=tuple(told_of(corpus)),
             stop=self.stop,
         )
+
+
+def checked_fixture(case: Case, options: RunOptions) -> Case:
+    """The case, if it can be judged: one that expects a result needs data to run the answer on.
+
+    Raises:
+        GoldenError: it has none.
+    """
+    needs = isinstance(case.expectation, ExpectRows | ExpectTypedRows | ExpectationSuite)
+    if needs and case.fixture is None and options.exec_url is None:
+        column = "expect_suite" if isinstance(case.expectation, ExpectationSuite) else "expect_rows"
+        said = (
+            f"case {case.id} expects a result, which only running the answer can show: name its data with "
+            "--exec FIXTURE or in the column `fixture`"
+        )
+        raise GoldenError((FileProblem(path=options.golden, line=case.line, column=column, message=said),))
+    return case
 
 
 def open_selected(options: RunOptions) -> Corpus:

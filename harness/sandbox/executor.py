@@ -12,10 +12,12 @@ from harness.sandbox.fixtures import Fixture, open_fixture
 from harness.sandbox.policy import Policy
 from harness.sandbox.result import PairResult
 from harness.sandbox.sandbox import Sandbox
+from harness.sandbox.work import Failure, outcome_of
 from harness.types.answers import MongoAnswer, SqlAnswer
 from harness.types.cases import Case, ExpectMongo, ExpectSql, ResultRules
+from harness.types.observation import Observation
 from harness.types.outcomes import Execution, ExecutionOutcome
-from harness.types.results import ComparisonConfig, ResultDiff
+from harness.types.results import ComparisonConfig, ExecutionError, ExecutionErrorKind, ExecutionResult, ResultDiff
 
 _DIALECTS = {"sql": "postgres", "postgresql": "postgres", "mongodb": "mongo", "sqlite3": "sqlite"}
 _EMBEDDED = "embedded"
@@ -68,6 +70,38 @@ class FixtureExecutor:
             self._pool = ThreadPoolExecutor(thread_name_prefix="execute")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._run, case, place, expected, answer, now)
+
+    async def observe(self, case: Case, answer: SqlAnswer | MongoAnswer, *, now: datetime) -> Observation | None:
+        """What the answer alone gives on the case's fixture; `None` where the case has none.
+
+        Raises:
+            harness.errors.SandboxError: the fixture cannot be loaded, or the sandbox is broken.
+            UsageError: no engine runs the case's dialect on its fixture.
+        """
+        place = self._place(case)
+        if place is None:
+            return None
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(thread_name_prefix="execute")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._pool, self.observed, case, place, answer, case.now or now)
+
+    def observed(self, case: Case, place: str, answer: SqlAnswer | MongoAnswer, now: datetime) -> Observation:
+        """Run an answer on the fixture at a place; see `observe`."""
+        dialect = _DIALECTS.get(case.backend.lower(), case.backend.lower())
+        if dialect not in get_args(Backend):
+            raise UsageError(f"no engine here runs queries in the dialect {dialect}, which {case.id} is to be run in")
+        args: Any = getattr(answer, "args", None)
+        try:
+            text = bound(answer.text, args, case.backend) if args else answer.text
+        except ValueError:
+            return _unrun("generated_error", "its parameters cannot be bound to their values")
+        found = self._sandbox.execute(self._fixture(place, dialect), text, dialect=dialect, now=now)
+        if found.error is not None:
+            failure = outcome_of(Failure(found.status, found.error.code, "engine"))
+            return _unrun(failure, found.error.message, found.engine)  # type: ignore[arg-type]  # from a closed list
+        result = ExecutionResult(rows=found.rows, schema_=found.schema_, latency_seconds=found.duration_seconds)
+        return Observation(engine=found.engine, failure=None, result=result)
 
     async def aclose(self) -> None:
         """Give back processes, connections and fixtures. Idempotent."""
@@ -168,6 +202,14 @@ class FixtureExecutor:
             if key not in self._fixtures:
                 self._fixtures[key] = open_fixture(place, dialect)
             return self._fixtures[key]
+
+
+def _unrun(failure: ExecutionOutcome, message: str, engine: str = "") -> Observation:
+    kind: ExecutionErrorKind = {"refused": "refused", "generated_error": "query_failed"}.get(  # type: ignore[assignment]
+        failure, "budget_exceeded"
+    )
+    error = ExecutionError(kind=kind, message=message)
+    return Observation(engine=engine, failure=failure, result=ExecutionResult(latency_seconds=0.0, error=error))
 
 
 def bound(text: str, args: Any, dialect: str) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
+from harness.types.expectations import ExpectationSuite, ExpectRows, ExpectTypedRows
 from harness.types.frozen import Frozen
 
 Backend = str
@@ -35,7 +36,10 @@ class ExpectRefusal(Frozen):
     error: Literal["unsupported"] = "unsupported"
 
 
-Expectation = Annotated[ExpectSql | ExpectMongo | ExpectRefusal, Field(discriminator="kind")]
+Expectation = Annotated[
+    ExpectSql | ExpectMongo | ExpectRefusal | ExpectRows | ExpectTypedRows | ExpectationSuite,
+    Field(discriminator="kind"),
+]
 
 
 class ResultRules(Frozen):

@@ -7,7 +7,9 @@ from pydantic import Field, model_validator
 
 from canon.verdict import Canonical, Difference, Identical, Proved, Refuted, Undecided
 from harness.types.answers import NoQueryReason, Reply
+from harness.types.expectations import ExpectationResult
 from harness.types.frozen import Frozen
+from harness.types.results import ResultDiff
 
 Grade = Literal["EXACT", "EQUIVALENT", "REFUSED", "FAIL", "ERROR"]
 LADDER: tuple[Grade, ...] = ("EXACT", "EQUIVALENT", "REFUSED", "FAIL", "ERROR")
@@ -72,11 +74,31 @@ class Refused(Frozen):
     by: Literal["structure", "words"] = "structure"
 
 
+class Unmet(Frozen):
+    """The answer was run on the fixture, and its result is not what the golden expects of one.
+
+    Attributes:
+        lines: what is wrong, for a person, one thing each.
+        diff: how the rows differ, where rows were expected and the answer gave some.
+        expectations: how each check came out, where a suite was expected.
+    """
+
+    basis: Literal["observed"] = "observed"
+    lines: tuple[str, ...] = Field(min_length=1)
+    diff: ResultDiff | None = None
+    expectations: tuple[ExpectationResult, ...] = ()
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """None: no query was expected that the answer could be held against."""
+        return ()
+
+
 class Failed(Frozen):
     """A query came back, and it is the wrong one; `evidence` is `None` where a refusal was expected."""
 
     grade: Literal["FAIL"] = "FAIL"
-    evidence: Annotated[Refuted | Undecided, Field(discriminator="basis")] | None
+    evidence: Annotated[Refuted | Undecided | Unmet, Field(discriminator="basis")] | None
     message: str = ""
 
 

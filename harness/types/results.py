@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, JsonValue, RootModel, model_validator
 
+from harness.types.error import Error
 from harness.types.frozen import Frozen
 
 ResultCell = JsonValue
@@ -147,24 +148,17 @@ class Budget(Frozen):
 ExecutionErrorKind = Literal["query_failed", "refused", "budget_exceeded", "engine_lost", "duplicate_columns"]
 
 
-class ExecutionError(Frozen):
-    """A typed failure to run a query.
+class ExecutionError(Error):
+    """A typed failure to run a query; its message never holds SQL text, paths, values or what a driver said.
 
     Attributes:
-        kind: what kind of failure.
-        message: one fixed line; never SQL text, paths, values or what a driver said.
         sqlstate: the five characters of SQLSTATE, where the engine gives one.
         condition: the engine's own name of the error, where it has one.
-        cause: the exception, for debugging in the same process; never written anywhere.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
     kind: ExecutionErrorKind
-    message: str = Field(min_length=1)
     sqlstate: str | None = None
     condition: str | None = None
-    cause: Exception | None = Field(default=None, exclude=True, repr=False)
 
 
 class ExecutionResult(Frozen):
