@@ -217,7 +217,7 @@ class Regions:
         return keeps
 
     def _free_place(self, expr: Expr, places: dict[Expr, int]) -> int | None:
-        if not self.free or expr.op in {"and", "or", "isnull", "notnull"}:
+        if not self.free or expr.op in {"and", "or"} or (expr.op in {"isnull", "notnull"} and expr.args[0].op == "col"):
             return None
         found = self.free.get(self._text(expr))
         return None if found is None else places[found]

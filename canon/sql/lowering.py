@@ -525,7 +525,7 @@ class _SelectReader:
         self._pad(right)
         parts = (joined.as_right(()), right.as_right(()))
         source = Source(self.ctx.fresh(), "full", "", None, (parts[0], parts[1]._replace(on=parts[1].on)))
-        condition = Expr("func", ("full-on", source.sid), (junction("and", on),))
+        condition = Expr("func", ("full-on",), (junction("and", on),))
         joined.sources, joined.lefts, joined.where = [source], [], []
         joined.sources[0] = source._replace(
             parts=(parts[0], LeftJoin(parts[1].sources, parts[1].lefts, (*parts[1].on, condition)))

@@ -1,10 +1,10 @@
-"""UNION ALL of disjoint filters of one table is one filter (U4)."""
+"""Set operations of disjoint filters of one table, and of nothing (U4, U5)."""
 
 from canon.sql.algebra import FALSE, Block, Rel, SetOp
 from canon.sql.context import Context
 from canon.sql.facts import duplicate_free
 from canon.sql.identities.setops import _either
-from canon.sql.predicates import merge
+from canon.sql.predicates import common_part
 
 
 def disjoint_branches(rel: SetOp, ctx: Context) -> Rel | None:
@@ -51,6 +51,21 @@ def _disjoint(first: Block, second: Block, ctx: Context) -> bool:
     from canon.sql.identities.setops import _renamed
 
     renamed = _renamed(second, {second.sources[0].sid: first.sources[0].sid})
-    both = merge("and", [*first.where, *renamed.where], ctx)
-    parts = both.args if both.op == "and" else (both,)
-    return any(part == FALSE or (part.op == "span" and not part.value.parts and not part.value.null) for part in parts)
+    for ours in first.where:
+        for theirs in renamed.where:
+            if ours.op == theirs.op == "span" and ours.args == theirs.args and not (ours.value.null and theirs.value.null):
+                met = common_part([ours.value, theirs.value], ctx.dialect)
+                if met is not None and not met.parts:
+                    return True
+            if {ours.op, theirs.op} == {"isnull", "span"} and ours.args == theirs.args:
+                return not (ours if ours.op == "span" else theirs).value.null
+    return False
+
+
+def empty_intersection(rel: SetOp, ctx: Context) -> Rel | None:
+    """`a INTERSECT nothing`  =  nothing; `nothing EXCEPT a`  =  nothing."""
+    tested = rel.branches if rel.op == "intersect" else rel.branches[:1] if rel.op == "except" else ()
+    for branch in tested:
+        if isinstance(branch, Block) and branch.where == (FALSE,) and branch.group is None and not branch.sources:
+            return branch
+    return None

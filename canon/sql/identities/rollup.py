@@ -401,4 +401,22 @@ def distinct_argument(block: Block, ctx: Context) -> Block | None:
     return changed._replace(sources=body.sources, lefts=body.lefts, where=(*changed.where, *body.where))
 
 
-__all__ = ["NULL", "distinct_argument", "join_of_groups", "over_global_branches", "over_grouped"]
+def constant_extremes(block: Block, ctx: Context) -> Block | None:
+    """`MAX(5) … GROUP BY k`  =  `5`: a group is never empty."""
+    if not block.group or block.extra:
+        return None
+
+    def change(node: Expr) -> Expr | None:
+        if node.op == "agg" and node.value[0] in {"min", "max"} and len(node.args) == 1 and node.args[0].op == "lit":
+            return node.args[0]
+        return None
+
+    def each(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple([rewrite_own(expr, change) for expr in exprs])
+
+    changed = block._replace(select=each(block.select), having=each(block.having))
+    return changed if changed != block else None
+
+
+__all__ = [
+    "constant_extremes","NULL", "distinct_argument", "join_of_groups", "over_global_branches", "over_grouped"]

@@ -1,12 +1,13 @@
 """Blocks over UNION ALL: filters, projections and aggregates go into the branches (U3, A8)."""
 
-from canon.sql.algebra import Block, Expr, Rel, SetOp, Source, col, rewrite_rel
+from canon.sql.algebra import Block, Expr, Rel, SetOp, Source, col, left_expressions, rewrite_rel
 from canon.sql.context import Context
 from canon.sql.facts import output_facts
 from canon.sql.identities.derived import mapping_of
-from canon.sql.identities.shapes import aggregates, conjoined, has_window, plain
+from canon.sql.identities.shapes import aggregates, conjoined, copyable, fresh_copy, has_window, plain
 
 MAX_BRANCHES = 30
+MAX_JOINED = 6
 
 
 def over_union(block: Block, ctx: Context) -> Rel | None:
@@ -43,6 +44,34 @@ def over_union(block: Block, ctx: Context) -> Rel | None:
         assert isinstance(moved, Block)
         branches.append(moved._replace(sources=(Source(sid, "derived", "", branch),)))
     return SetOp("union", not block.distinct, tuple(branches))
+
+
+def join_over_union(block: Block, ctx: Context) -> Rel | None:
+    """`t JOIN (a UNION ALL b) d`  =  `t JOIN a UNION ALL t JOIN b`."""
+    if len(block.sources) < 2 or not (plain(block) or plain(block._replace(distinct=False))) or block.order:
+        return None
+    if any(_asks_inside(expr) for expr in (*block.where, *block.select)) or any(
+        _asks_inside(expr) for left in block.lefts for expr in left_expressions(left)
+    ):
+        return None
+    for index, source in enumerate(block.sources):
+        union = source.rel
+        if not isinstance(union, SetOp) or union.op != "union" or not union.all or len(union.branches) > MAX_JOINED:
+            continue
+        rest = block._replace(sources=block.sources[:index] + block.sources[index + 1 :], distinct=False)
+        if union.limit is not None or union.offset is not None or not copyable(rest):
+            continue
+        branches: list[Rel] = []
+        for branch in union.branches:
+            copy, _ = fresh_copy(rest, ctx)
+            sid = ctx.fresh()
+            ctx.outputs[sid] = output_facts(branch, ctx)
+            change = {col(source.sid, position): col(sid, position) for position in range(len(ctx.outputs[sid]))}
+            moved = rewrite_rel(copy, change.get)
+            assert isinstance(moved, Block)
+            branches.append(moved._replace(sources=(*moved.sources, Source(sid, "derived", "", branch))))
+        return SetOp("union", not block.distinct, tuple(branches))
+    return None
 
 
 def _asks_inside(expr: Expr) -> bool:
