@@ -48,16 +48,37 @@ def _apply(block: Block, ctx: Context) -> Rel:
     """Each rule in turn, once."""
     if block.ordered:
         return block
-    current: Rel = block
+    current: Block = block
+    operators = _operators(block)
     for rule in block_rules():
-        if not isinstance(current, Block):
-            return current
+        if rule.needs and rule.needs.isdisjoint(operators):
+            continue
         changed = rule.apply(current, ctx)
         if changed is not None and changed != current:
             ctx.used.add(rule.name)
             ctx.check_time()
+            if not isinstance(changed, Block):
+                return changed
             current = changed
+            operators = _operators(current)
     return current
+
+
+def _operators(block: Block) -> set[str]:
+    """The operators in a block's own expressions, subqueries not entered."""
+    found: set[str] = set()
+    stack = [*block.where, *block.select, *block.having, *(block.group or ()), *block.extra]
+    stack += [key.expr for key in block.order]
+    lefts = list(block.lefts)
+    while lefts:
+        left = lefts.pop()
+        stack += left.on
+        lefts += left.lefts
+    while stack:
+        node = stack.pop()
+        found.add(node.op)
+        stack += node.args
+    return found
 
 
 def _set_operation(rel: SetOp, ctx: Context) -> Rel:

@@ -29,11 +29,14 @@ class Rule(NamedTuple):
         name: what `absorbed` calls it.
         law: the law in one line.
         apply: rewrites a block, or gives `None`.
+        needs: operators of which one must occur in the block's own expressions for the law to apply; empty where it
+            does not hang on that. Only for speed.
     """
 
     name: str
     law: str
     apply: Callable[[Block, Context], Rel | None]
+    needs: frozenset[str] = frozenset()
 
 
 class SetRule(NamedTuple):
