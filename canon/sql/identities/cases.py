@@ -3,7 +3,7 @@
 from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, lit
 from canon.sql.context import Context
 from canon.sql.facts import column_fact, nullable, type_of
-from canon.sql.identities.positions import in_expressions
+from canon.sql.identities.positions import in_expressions, mentions
 from canon.sql.predicates import (
     EVERYTHING,
     Interval,
@@ -31,6 +31,8 @@ Regions = list[tuple[Expr, Span]]
 
 def declared_domain(block: Block, ctx: Context) -> Block | None:
     """`status <> 'x'`  =  `status IN (<the other declared values>)` for an ENUM; its LIKE is a list of values too."""
+    if not mentions(block, frozenset({"span", "like"})):
+        return None
     if ctx.dialect.name != "mysql":
         return None
     return in_expressions(block, lambda expr: _declared(expr, ctx), ctx)
@@ -85,6 +87,8 @@ def _members(value: Span, values: tuple[str, ...]) -> list[str] | None:
 
 def canonical_case(block: Block, ctx: Context) -> Block | None:
     """`CASE WHEN x > 9 THEN a WHEN x > 5 THEN b ELSE c END`  =  `CASE WHEN x <= 5 THEN c WHEN x <= 9 THEN b ELSE a END`."""
+    if not mentions(block, frozenset({"case"})):
+        return None
 
     def law(expr: Expr) -> Expr | None:
         if expr.op != "case" or len(expr.args) > 2 * MAX_BRANCHES:
@@ -256,6 +260,8 @@ def difference_of_sums(block: Block, ctx: Context) -> Block | None:
 
     For whole numbers and decimals that are never NULL, and a choice by one column.
     """
+    if not mentions(block, frozenset({"-"})):
+        return None
     if block.group is None or ctx.dialect.name != "mysql":  # elsewhere a sum may be of floats, or overflow
         return None
 
@@ -299,6 +305,8 @@ def _subtracted(first: Expr, second: Expr, ctx: Context) -> Expr | None:
 
 def plain_products(block: Block, ctx: Context) -> Block | None:
     """`-1 * n`  =  `-n`; a product of numbers commutes once both are known to be numbers."""
+    if not mentions(block, frozenset({"*", "+"})):
+        return None
 
     def law(expr: Expr) -> Expr | None:
         if expr.op not in {"*", "+"} or len(expr.args) != 2:

@@ -1,6 +1,6 @@
 """CASE and truth values: branches of one result, tests of what a CASE gives, predicates compared with TRUE (P8)."""
 
-from canon.sql.algebra import NULL, TRUE, FALSE, Block, Expr, junction, rewrite
+from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, junction, rewrite
 from canon.sql.context import Context
 from canon.sql.facts import PREDICATES, nullable
 from canon.sql.identities.shapes import conjoined

@@ -3,7 +3,7 @@
 from canon.sql.algebra import NULL, TRUE, Block, Expr, lit
 from canon.sql.context import Context
 from canon.sql.facts import PREDICATES, not_null_terms, nullable, type_of
-from canon.sql.identities.positions import in_conditions, in_expressions
+from canon.sql.identities.positions import in_conditions, in_expressions, mentions
 from canon.sql.predicates import truth
 from canon.sql.scalars import case
 
@@ -17,6 +17,8 @@ def condition_as_case(block: Block, ctx: Context) -> Block | None:
 
     So `p * x` for such an x.
     """
+    if not mentions(block, frozenset({"agg", "*"})):
+        return None
     if ctx.dialect.booleans != "integer" or ctx.dialect.name not in {"mysql", "sqlite"}:
         return None
     known = not_null_terms(block)
@@ -77,6 +79,8 @@ def counted(call: Expr, ctx: Context) -> Expr | None:
 
 def defaulted_sum(block: Block, ctx: Context) -> Block | None:
     """`COALESCE(SUM(CASE WHEN p THEN 1 ELSE 0 END), 0)`  =  `COUNT(CASE WHEN p THEN 1 END)`, of an empty group too."""
+    if not mentions(block, frozenset({"coalesce"})):
+        return None
 
     def law(expr: Expr) -> Expr | None:
         if expr.op != "coalesce" or len(expr.args) != 2 or expr.args[1] != ZERO:

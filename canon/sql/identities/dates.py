@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from canon.sql.algebra import Block, Expr, conjuncts, lit
 from canon.sql.context import Context
 from canon.sql.facts import type_of
-from canon.sql.identities.positions import in_conditions, in_expressions
+from canon.sql.identities.positions import in_conditions, in_expressions, mentions
 from canon.sql.predicates import Interval, Span, complement, merge, span, together
 
 PARTS = frozenset({"year", "month", "day"})
@@ -24,6 +24,8 @@ def date_parts(block: Block, ctx: Context) -> Block | None:
 
     `SUBDATE(d, 1)`  =  `d - INTERVAL 1 DAY`.
     """
+    if not mentions(block, frozenset({"func", "+", "-"})):
+        return None
     if ctx.dialect.name != "mysql":
         return None
     return in_expressions(block, lambda expr: _spelled(expr, ctx), ctx)
@@ -103,6 +105,8 @@ def date_ranges(block: Block, ctx: Context) -> Block | None:
 
     `DATEDIFF('2020-06-30', d) < 30`.
     """
+    if not mentions(block, frozenset({"func", "like"})):
+        return None
     if ctx.dialect.name != "mysql":
         return None
     return in_expressions(block, lambda expr: _range(expr, ctx), ctx)
@@ -253,6 +257,8 @@ def _negated(part: Interval) -> tuple[int | None, int | None]:
 
 def months_of_year(block: Block, ctx: Context) -> Block | None:
     """`YEAR(d) = 2020 AND MONTH(d) = 6`  =  `d >= '2020-06-01' AND d < '2020-07-01'`."""
+    if not mentions(block, frozenset({"func"})):
+        return None
     if ctx.dialect.name != "mysql":
         return None
 
@@ -311,6 +317,8 @@ def day_differences(block: Block, ctx: Context) -> Block | None:
 
     Where only truth matters.
     """
+    if not mentions(block, frozenset({"func"})):
+        return None
     if ctx.dialect.name != "mysql":
         return None
     return in_conditions(block, lambda expr: _difference(expr, ctx), ctx)

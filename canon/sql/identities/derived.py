@@ -221,7 +221,9 @@ def prune_union(block: Block, ctx: Context) -> Block | None:
             renderer.block(branch._replace(select=()))
             for position in read:
                 texts[position].append(renderer.text(branch.select[position]))
-        chosen = sorted(read, key=lambda position: (sorted(texts[position]), position))
+        ordered = sorted(read, key=lambda position: (sorted(texts[position]), position))
+        first = {tuple(texts[position]): position for position in reversed(ordered)}
+        chosen = [position for position in ordered if first[tuple(texts[position])] == position]
         if chosen == list(range(len(blocks[0].select))):
             continue
         slim = union._replace(
@@ -230,7 +232,8 @@ def prune_union(block: Block, ctx: Context) -> Block | None:
             )
         )
         ctx.outputs[source.sid] = output_facts(slim, ctx)
-        mapping = {col(source.sid, old): col(source.sid, new) for new, old in enumerate(chosen)}
+        places = {old: new for new, old in enumerate(chosen)}
+        mapping = {col(source.sid, old): col(source.sid, places[first[tuple(texts[old])]]) for old in read}
         rest = block._replace(sources=(*block.sources[:index], source._replace(rel=slim), *block.sources[index + 1 :]))
         changed = rewrite_rel(rest, substitution(mapping))
         assert isinstance(changed, Block)

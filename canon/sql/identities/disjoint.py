@@ -53,7 +53,11 @@ def _disjoint(first: Block, second: Block, ctx: Context) -> bool:
     renamed = _renamed(second, {second.sources[0].sid: first.sources[0].sid})
     for ours in first.where:
         for theirs in renamed.where:
-            if ours.op == theirs.op == "span" and ours.args == theirs.args and not (ours.value.null and theirs.value.null):
+            if (
+                ours.op == theirs.op == "span"
+                and ours.args == theirs.args
+                and not (ours.value.null and theirs.value.null)
+            ):
                 met = common_part([ours.value, theirs.value], ctx.dialect)
                 if met is not None and not met.parts:
                     return True

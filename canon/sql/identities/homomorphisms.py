@@ -2,7 +2,7 @@
 
 from itertools import product
 
-from canon.sql.algebra import Block, Expr, Source, columns, rewrite, sids
+from canon.sql.algebra import Block, Expr, Source, rewrite, sids
 from canon.sql.context import Context
 from canon.sql.facts import nullable, rejected
 from canon.sql.identities.shapes import conjoined, ignores_duplicates, output_sids
@@ -13,7 +13,7 @@ MAX_FOLDINGS = 256
 
 def fold_atoms(block: Block, ctx: Context) -> Block | None:
     """`SELECT DISTINCT a.x FROM t a, t b WHERE a.k = b.k`  =  `SELECT DISTINCT a.x FROM t a WHERE a.k IS NOT NULL`."""
-    if len(block.sources) < 2 or block.lefts or block.ordered or block.limit is not None and ctx.role == "exists":
+    if len(block.sources) < 2 or block.lefts or block.ordered or (block.limit is not None and ctx.role == "exists"):
         return None
     names = [source.name for source in block.sources if source.kind == "table"]
     if len(set(names)) == len(names):
@@ -91,20 +91,18 @@ def _preserved(block: Block, slim: Block, folding: dict[int, int], classes: dict
                 only = next(iter(members))
                 if only not in not_null and nullable(only, ctx):
                     return False
-            elif len({classes.get(member, member) for member in members}) > 1 or not all(
-                member in classes for member in members
+            elif (
+                len({classes.get(member, member) for member in members}) > 1
+                or not all(member in classes for member in members)
+                or any(not _kept_together(member, members, slim) for member in members)
             ):
                 return False
-            elif any(not _kept_together(member, members, slim) for member in members):
-                return False
-        elif any(node.value[0] in folding and folding[node.value[0]] != node.value[0] for node in columns(part)):
+        else:
             image = rewrite(part, moved)
-            if image.op in {"=", "<>", "same", "distinct"} and len(image.args) == 2:
+            if image != part and image.op in {"=", "<>", "same", "distinct"} and len(image.args) == 2:
                 image = oriented(image.op, *image.args)
             if _standing(image, classes) not in said:
                 return False
-        elif _standing(part, classes) not in said:
-            return False
     return True
 
 

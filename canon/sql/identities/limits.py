@@ -27,13 +27,28 @@ def shared_sort_keys(block: Block, ctx: Context) -> Block | None:
 
 def smaller_limit(block: Block, ctx: Context) -> Rel | None:
     """`SELECT * FROM (… ORDER BY k LIMIT 10) d ORDER BY k LIMIT 5`  =  `… ORDER BY k LIMIT 5`."""
-    if len(block.sources) != 1 or block.lefts or block.where or block.group is not None or block.extra or block.distinct:
+    if (
+        len(block.sources) != 1
+        or block.lefts
+        or block.where
+        or block.group is not None
+        or block.extra
+        or block.distinct
+    ):
         return None
     inner = block.sources[0].rel
     if not isinstance(inner, Block) or block.offset is not None or inner.offset is not None or not inner.order:
         return None
     ours, theirs = _count(block.limit), _count(inner.limit)
-    if ours is None or theirs is None or inner.distinct or inner.extra or inner.ordered or has_window(inner) or has_window(block):
+    if (
+        ours is None
+        or theirs is None
+        or inner.distinct
+        or inner.extra
+        or inner.ordered
+        or has_window(inner)
+        or has_window(block)
+    ):
         return None
     mapping = mapping_of(block.sources[0], inner.select)
     order = tuple([key._replace(expr=mapping.get(key.expr, NULL)) for key in block.order])

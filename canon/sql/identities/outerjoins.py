@@ -7,12 +7,10 @@ from canon.sql.algebra import (
     COMPARISONS,
     FALSE,
     NULL,
-    TRUE,
     Block,
     Expr,
     LeftJoin,
     Source,
-    all_sources,
     col,
     columns,
     conjuncts,
@@ -27,7 +25,7 @@ from canon.sql.algebra import (
     sids,
 )
 from canon.sql.context import Context
-from canon.sql.facts import Determined, column_fact, exactly_one_row, rejected, strict_terms
+from canon.sql.facts import Determined, exactly_one_row, rejected, strict_terms
 from canon.sql.identities.membership import equal
 from canon.sql.identities.shapes import conjoined, copyable, fresh_copy, has_window, left_sids, plain
 from canon.sql.predicates import Interval, Span, span
@@ -383,10 +381,14 @@ def implied_on(block: Block, ctx: Context) -> Block | None:
         inside = {source.sid for source in left_sources(left)}
         mapping: dict[Expr, Expr] = {}
         for part in left.on:
-            if part.op == "=" and all(arg.op == "col" for arg in part.args) and interchangeable(*part.args, ctx):
+            if (
+                part.op == "="
+                and all(arg.op == "col" for arg in part.args)
+                and interchangeable(part.args[0], part.args[1], ctx)
+            ):
                 mine = [arg for arg in part.args if arg.value[0] in inside]
                 other = [arg for arg in part.args if arg.value[0] not in inside]
-                if len(mine) == 1 and not (other[0].value[0] in ctx.padded):
+                if len(mine) == 1 and other[0].value[0] not in ctx.padded:
                     mapping[mine[0]] = other[0]
         if not mapping:
             continue
@@ -398,7 +400,7 @@ def implied_on(block: Block, ctx: Context) -> Block | None:
             ]
         )
         if len(kept) < len(left.on):
-            lefts = block.lefts[:index] + (left._replace(on=kept),) + block.lefts[index + 1 :]
+            lefts = (*block.lefts[:index], left._replace(on=kept), *block.lefts[index + 1 :])
             return block._replace(lefts=lefts)
     return None
 
@@ -406,18 +408,3 @@ def implied_on(block: Block, ctx: Context) -> Block | None:
 def _passes(part: Expr, mapping: dict[Expr, Expr], where: set[Expr]) -> bool:
     moved = rewrite(part, mapping.get)
     return moved in where and columns(part) <= set(mapping) | {column for column in columns(moved)}
-
-
-__all__ = [
-    "TRUE",
-    "all_sources",
-    "column_fact",
-    "full_to_left",
-    "grouped_side",
-    "implied_on",
-    "merge_full_side",
-    "merge_null_side",
-    "never_matched",
-    "one_row_side",
-    "selected_by_key",
-]

@@ -9,6 +9,22 @@ from canon.sql.predicates import merge
 Law = Callable[[Expr], Expr | None]
 
 
+def mentions(block: Block, ops: frozenset[str]) -> bool:
+    """Whether an expression of one of the kinds occurs in a block, subqueries left alone: whether a law is worth trying."""
+    stack = [*block.where, *block.select, *block.having, *(block.group or ()), *(key.expr for key in block.order)]
+    lefts = list(block.lefts)
+    while lefts:
+        left = lefts.pop()
+        stack.extend(left.on)
+        lefts.extend(left.lefts)
+    while stack:
+        node = stack.pop()
+        if node.op in ops:
+            return True
+        stack.extend(node.args)
+    return False
+
+
 def in_expressions(block: Block, law: Law, ctx: Context) -> Block | None:
     """A block with a law applied wherever it holds, subqueries left alone; `None` where it holds nowhere.
 

@@ -1,6 +1,6 @@
 """Counts and quantifiers that only test: `(SELECT COUNT(*) …) = 0`, `x > ALL (…)` (S2, A5)."""
 
-from canon.sql.algebra import SUBQUERIES, Block, Expr, junction, rewrite
+from canon.sql.algebra import Block, Expr, junction, rewrite
 from canon.sql.context import Context
 from canon.sql.facts import nullable, type_of
 from canon.sql.identities.shapes import conjoined, has_window
@@ -110,6 +110,3 @@ def _truth(expr: Expr, ctx: Context) -> Expr:
     test = compare(op, left, right, ctx, type_of(left, ctx), type_of(right, ctx))
     body = rel._replace(where=conjoined((*rel.where, untrue(test, ctx)), ctx), select=(), distinct=False, order=())
     return Expr("not", None, (Expr("exists", body, ()),))
-
-
-__all__ = ["SUBQUERIES", "counted_test", "for_all"]

@@ -1,7 +1,6 @@
 """Roll-ups: aggregates over grouped derived tables are aggregates over the rows that were grouped (A8, A9)."""
 
 from canon.sql.algebra import (
-    NULL,
     Block,
     Expr,
     Rel,
@@ -416,7 +415,3 @@ def constant_extremes(block: Block, ctx: Context) -> Block | None:
 
     changed = block._replace(select=each(block.select), having=each(block.having))
     return changed if changed != block else None
-
-
-__all__ = [
-    "constant_extremes","NULL", "distinct_argument", "join_of_groups", "over_global_branches", "over_grouped"]

@@ -3,7 +3,7 @@
 from canon.sql.algebra import Block, Expr, Rel, SetOp, Source, col, conjuncts, rewrite_own, sids
 from canon.sql.context import Context
 from canon.sql.facts import exactly_one_row, not_null_terms, nullable, output_facts, type_of
-from canon.sql.identities.positions import in_conditions, in_expressions
+from canon.sql.identities.positions import in_conditions, in_expressions, mentions
 from canon.sql.identities.shapes import conjoined, copyable, fresh_copy, has_window
 from canon.sql.predicates import compare, negate, oriented
 from canon.sql.rendering import canonical_text
@@ -13,6 +13,8 @@ EXTREMES = {"max": "<", "min": ">"}
 
 def one_value_membership(block: Block, ctx: Context) -> Block | None:
     """`x IN (SELECT MAX(y) FROM t)`  =  `x = (SELECT MAX(y) FROM t)`: the subquery has one row, whatever the data."""
+    if not mentions(block, frozenset({"in"})):
+        return None
 
     def law(expr: Expr) -> Expr | None:
         if expr.op == "not" and expr.args[0].op == "in":
@@ -28,6 +30,8 @@ def one_value_membership(block: Block, ctx: Context) -> Block | None:
 
 def first_of_order(block: Block, ctx: Context) -> Block | None:
     """`(SELECT x FROM t ORDER BY x DESC LIMIT 1)`  =  `(SELECT MAX(x) FROM t)`: both are NULL over nothing."""
+    if not mentions(block, frozenset({"scalar"})):
+        return None
 
     def law(expr: Expr) -> Expr | None:
         if expr.op != "scalar" or not isinstance(expr.value, Block):
@@ -88,6 +92,8 @@ def below_extreme(block: Block, ctx: Context) -> Block | None:
 
     Of x's own table `<>` is `<`.
     """
+    if not mentions(block, frozenset({"scalar"})):
+        return None
 
     def law(expr: Expr) -> Expr | None:
         if expr.op not in {"<", "<>"} or {arg.op for arg in expr.args} != {"col", "scalar"}:
@@ -106,7 +112,7 @@ def below_extreme(block: Block, ctx: Context) -> Block | None:
         where = conjoined((*body.where, test), ctx)
         return Expr("exists", Block(sources=body.sources, lefts=body.lefts, where=where), ())
 
-    return in_conditions(block._replace(having=()), law, ctx) and _restored(
+    return _restored(
         in_conditions(block._replace(having=()), law, ctx), block
     )
 

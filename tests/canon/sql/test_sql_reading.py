@@ -1,6 +1,10 @@
 """Reading: typed problems, bound arguments, clocks, DDL, dialects, and hostile texts within the budget."""
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -241,3 +245,26 @@ def test_what_a_query_tells_of_itself():
     clocked = read_sql("SELECT a FROM t WHERE d > now()", dialect="postgres")
     assert (clocked.uses_clock, clocked.deterministic) == (True, False)
     assert read_sql("SELECT a FROM t WHERE d > now()", dialect="postgres", now=NOW).deterministic is True
+
+
+def test_fingerprints_and_verdicts_do_not_hang_on_the_hash_seed():
+    program = (
+        "from canon.sql import compare_sql, read_sql\n"
+        "ddl = 'CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, b TEXT, c INTEGER)'\n"
+        "q = 'SELECT x.b FROM t x JOIN t y ON x.a = y.c JOIN t z ON y.a = z.c '\n"
+        "q += \"WHERE x.b IN ('p', 'q') AND (z.a > 1 OR y.a < 2)\"\n"
+        "print(read_sql(q, dialect='sqlite', schema=ddl).fingerprint())\n"
+        "print(compare_sql(q, q.replace('> 1', '> 2'), dialect='sqlite', schema=ddl).model_dump_json())\n"
+    )
+    outputs = set()
+    for seed in ("0", "1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=Path(__file__).parents[3],
+        )
+        outputs.add(done.stdout)
+    assert len(outputs) == 1
