@@ -112,9 +112,7 @@ def below_extreme(block: Block, ctx: Context) -> Block | None:
         where = conjoined((*body.where, test), ctx)
         return Expr("exists", Block(sources=body.sources, lefts=body.lefts, where=where), ())
 
-    return _restored(
-        in_conditions(block._replace(having=()), law, ctx), block
-    )
+    return _restored(in_conditions(block._replace(having=()), law, ctx), block)
 
 
 def _restored(changed: Block | None, block: Block) -> Block | None:
