@@ -26,7 +26,6 @@ from harness.grading.knowledge import ConfigKnowledge
 from harness.grading.ladder import judge
 from harness.types.answers import MongoAnswer, SqlAnswer
 from harness.types.cases import Case, ExpectMongo, ExpectRefusal, ExpectSql
-from harness.types.expectations import ExpectationSuite, ExpectRows, ExpectTypedRows
 from harness.types.outcomes import Exact
 from harness.witness import documents
 from harness.witness.plans import Unrunnable, parsed
