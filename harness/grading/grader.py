@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from importlib import import_module
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from canon.rules import Rules
 from harness.grading.execution import ExecutionMode, of_result, settle
@@ -20,6 +20,11 @@ from harness.types.outcomes import PASSES, Execution, Failed, Judgement
 
 _AT_ONCE = 4_000
 """Characters of golden, alternatives and answer together up to which a pair is compared in the event loop."""
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.grading.identities import Identity
 
 
 class Graded(NamedTuple):
@@ -46,12 +51,14 @@ class Grader:
         witness: WitnessSearch | None = None,
         executor: Executor | None = None,
         mode: ExecutionMode = "annotate",
+        identities: "Sequence[Identity]" = (),
     ) -> None:
         self._rules = rules or Rules()
         self._knowledge = knowledge or NothingKnown()
         self._witness = witness
         self._executor = executor
         self._mode: ExecutionMode = mode
+        self._identities = tuple(identities)
         self._thread: ThreadPoolExecutor | None = None
 
     def judge(self, case: Case, answer: Answer, *, now: datetime, search: bool = True) -> tuple[Judgement, str]:
@@ -65,7 +72,16 @@ class Grader:
         """
         schema, fields = self._knowledge.schema(case), self._knowledge.fields(case)
         witness = self._witness if search else None
-        judgement = judge(case, answer, now=now, schema=schema, fields=fields, rules=self._rules, witness=witness)
+        judgement = judge(
+            case,
+            answer,
+            now=now,
+            schema=schema,
+            fields=fields,
+            rules=self._rules,
+            witness=witness,
+            identities=self._identities if search else (),
+        )
         return judgement, meaning_of(case, answer, judgement, now=now, schema=schema)
 
     async def prepare(self, cases: Iterable[Case]) -> None:
@@ -122,7 +138,7 @@ class Grader:
         if _size(case, answer) > _AT_ONCE:
             return await loop.run_in_executor(self._grading(), partial(self.judge, case, answer, now=now))
         judged = self.judge(case, answer, now=now, search=False)
-        if self._witness is None or not _is_open(judged[0]):
+        if (self._witness is None and not self._identities) or not _is_open(judged[0]):
             return judged
         return await loop.run_in_executor(self._grading(), partial(self.judge, case, answer, now=now))
 

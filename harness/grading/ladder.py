@@ -4,7 +4,7 @@ A pure function of the case, the answer, what is known of the data and the pinne
 its `accept` alternatives in their order; the evidence of a FAIL is always about the golden itself.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -32,6 +32,7 @@ from harness.types.outcomes import Equivalent, Exact, Failed, Judgement, NoAnswe
 
 if TYPE_CHECKING:
     from canon.mongo.fields import Field as MongoField
+    from harness.grading.identities import Identity
 
 _NO_QUERY: dict[ProblemKind, NoQueryReason] = {
     "empty": "empty",
@@ -55,6 +56,7 @@ def judge(
     fields: "Mapping[str, MongoField | str] | None" = None,
     rules: Rules | None = None,
     witness: WitnessSearch | None = None,
+    identities: "Sequence[Identity]" = (),
 ) -> Judgement:
     """Place an answer on the ladder.
 
@@ -66,6 +68,7 @@ def judge(
         fields: declared types by path, for MongoDB.
         rules: what the comparison may overlook.
         witness: looks for data that tells an undecided pair apart.
+        identities: the user's own, asked where nothing else decides.
 
     Returns:
         The grade with its evidence.
@@ -80,7 +83,7 @@ def judge(
             return NoAnswer(reason=reason, message=message)
         case (ExpectSql(), SqlAnswer() as query) | (ExpectMongo(), MongoAnswer() as query):
             pairing = _Pairing(case=case, answer=query, now=now, schema=schema, fields=fields, rules=rules)
-            return pairing.judged(witness)
+            return pairing.judged(witness, identities)
         case (ExpectSql() | ExpectMongo(), _):
             return Failed(evidence=Undecided(problem=_wrong_language(case, answer)))
         case _:
@@ -105,7 +108,7 @@ class _Pairing:
     fields: "Mapping[str, MongoField | str] | None"
     rules: Rules
 
-    def judged(self, witness: WitnessSearch | None) -> Judgement:
+    def judged(self, witness: WitnessSearch | None, identities: "Sequence[Identity]") -> Judgement:
         golden = self.case.expectation
         assert isinstance(golden, ExpectSql | ExpectMongo)
         alternatives = [self._alternative(text) for text in self.case.accept]
@@ -126,7 +129,14 @@ class _Pairing:
                 case _:
                     continue
         assert isinstance(about_golden, Refuted | Undecided)
-        return Failed(evidence=witnessed(self._pair(golden, about_golden.differences), about_golden, witness))
+        pair = self._pair(golden, about_golden.differences)
+        found = witnessed(pair, about_golden, witness)
+        if identities and isinstance(found, Undecided):
+            from harness.grading.identities import joined
+
+            if (evidence := joined(pair, found, identities)) is not None:
+                return Equivalent(evidence=evidence)
+        return Failed(evidence=found)
 
     def _alternative(self, text: str) -> ExpectSql | ExpectMongo:
         return ExpectMongo(text=text) if isinstance(self.case.expectation, ExpectMongo) else ExpectSql(text=text)

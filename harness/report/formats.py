@@ -5,6 +5,7 @@ from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 
+from harness import plugins
 from harness.errors import UsageError
 from harness.report.reporter import Reporter, RunView
 
@@ -28,9 +29,19 @@ def reporter_for(path: Path) -> Reporter:
     """
     place = REPORTERS.get(path.suffix.lower())
     if place is None:
-        raise UsageError(f"--out {path}: no report has this extension; use one of {' '.join(REPORTERS)}")
+        return _installed(path)
     module, _, name = place.partition(":")
     reporter: Reporter = getattr(import_module(module), name)()
+    return reporter
+
+
+def _installed(path: Path) -> Reporter:
+    """A reporter that another package brings, by the entry points `rung.reporters`."""
+    build = plugins.load(plugins.REPORTERS, path.suffix.lower().lstrip(".")) if path.suffix else None
+    if build is None:
+        known = [*REPORTERS, *(f".{name}" for name in plugins.names(plugins.REPORTERS))]
+        raise UsageError(f"--out {path}: no report has this extension; use one of {' '.join(known)}")
+    reporter: Reporter = build()
     return reporter
 
 

@@ -1,5 +1,6 @@
 """Text for a terminal: safe whatever a model wrote, marked where two queries differ, in bars and small tables."""
 
+import io
 import json
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -85,6 +86,15 @@ def witness_lines(
             yield from _documents(titles[1], actual)
     engines = [engine for engine in witness.confirmed_on if engine != "regions"]
     yield safe(f"both were run on {', '.join(engines)}" if engines else "found by evaluating both conditions", "dim")
+
+
+def witness_text(witness: RowWitness | DocumentWitness) -> str:
+    """A witness as plain text."""
+    stream = io.StringIO()
+    console = Console(file=stream, width=WIDTH, highlight=False, emoji=False, markup=False, color_system=None)
+    for part in witness_lines(witness):
+        console.print(part)
+    return stream.getvalue()
 
 
 def grid(table: Table, title: str) -> Iterable[Text | Grid]:

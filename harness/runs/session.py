@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -13,6 +14,7 @@ from harness.corpus.vocabulary import Vocabulary
 from harness.errors import GoldenError
 from harness.grading.fixtures import ExecutionOnDemand
 from harness.grading.grader import Grader
+from harness.grading.identities import installed
 from harness.grading.knowledge import ConfigKnowledge
 from harness.runs.carrying_out import Plan, carry_out
 from harness.runs.folder import RunFolder, StoredRun, latest_run
@@ -21,6 +23,7 @@ from harness.runs.options import RunOptions
 from harness.runs.runner import Unwatched, Watcher
 from harness.runs.targets import Opened, open_target
 from harness.targets.default_projections import DefaultProjections
+from harness.targets.target import Target
 from harness.types.cases import Case
 from harness.types.expectations import ExpectationSuite, ExpectRows, ExpectTypedRows
 from harness.types.problems import FileProblem
@@ -43,6 +46,9 @@ class Session:
         watcher: is told of finished attempts.
         say: tells the user something beside the report.
         scripted: the answers come from a script; every report says so.
+        target: what to ask, where it is not made from the options.
+        corpus: the cases, where they were read already.
+        signals: whether Ctrl-C ends the run early; not for a caller whose event loop it is.
         stop: ends the run when set.
     """
 
@@ -50,6 +56,9 @@ class Session:
     watcher: Watcher = field(default_factory=Unwatched)
     say: Callable[[str], None] = _nobody
     scripted: bool = False
+    target: Target | None = None
+    corpus: Corpus | None = None
+    signals: bool = True
     stop: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def run(self) -> StoredRun:
@@ -59,9 +68,9 @@ class Session:
             RungError: it cannot be made, or not be gone on with.
         """
         options = self.options
-        corpus = open_selected(options)
-        with stopping_on_signals(self.stop, self.say):
-            async with open_target(options, corpus) as opened:
+        corpus = self.corpus or open_selected(options)
+        with stopping_on_signals(self.stop, self.say) if self.signals else nullcontext():
+            async with nullcontext(Opened(self.target)) if self.target else open_target(options, corpus) as opened:
                 folder, facts = self._folder_and_facts(corpus, opened)
                 grader = self._grader()
                 try:
@@ -104,6 +113,7 @@ class Session:
             witness=RunningSearch() if options.witness else None,
             executor=ExecutionOnDemand(options.exec_url, options.golden.parent),
             mode=options.exec_mode,
+            identities=installed(),
         )
 
     def _plan(self, corpus: Corpus, opened: Opened, folder: RunFolder, facts: RunFacts) -> Plan:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import JsonValue
 
+from harness import plugins
 from harness.errors import UsageError
 from harness.targets.target import Target
 
@@ -140,8 +141,12 @@ def target_entry(name: str) -> TargetEntry:
     """
     if name in TARGETS:
         return TARGETS[name]
-    near = get_close_matches(name, TARGETS, n=1)
-    hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(TARGETS)}"
+    build = plugins.load(plugins.TARGETS, name)
+    if build is not None:
+        return TargetEntry(build, "nothing", f"a target of another package, {name}")
+    known = (*TARGETS, *plugins.names(plugins.TARGETS))
+    near = get_close_matches(name, known, n=1)
+    hint = f"; did you mean {near[0]}?" if near else f"; there are {', '.join(known)}"
     raise UsageError(f"no target is called {name}{hint}")
 
 

@@ -42,7 +42,7 @@ def problems(golden, text: str | bytes, **options: object) -> list[str]:
 
 
 HEAD = "id,nl,expect_sql\n"
-ONE_OF = "fill exactly one of `expect_sql`, `expect_mongo`, `expect_error`"
+ONE_OF = "fill exactly one of `expect_sql`, `expect_mongo`, `expect_error`, `expect_rows`, `expect_suite`"
 SAVE = "save the file as UTF-8 (in Excel: “CSV UTF-8”)"
 
 WRONG: dict[str, tuple[str | bytes, list[str]]] = {
@@ -74,7 +74,7 @@ WRONG: dict[str, tuple[str | bytes, list[str]]] = {
     ),
     "no expectation column": (
         "id,nl\nA,a\n",
-        ["1: -: the header has none of `expect_sql`, `expect_mongo`, `expect_error`"],
+        ["1: -: the header has none of `expect_sql`, `expect_mongo`, `expect_error`, `expect_rows`, `expect_suite`"],
     ),
     "duplicate id": (
         HEAD + "A,a,SELECT 1\nB,b,SELECT 1\nA,c,SELECT 1\n",
