@@ -29,6 +29,7 @@ from canon.sql.identities import (
     setops,
     singles,
     unions,
+    windows,
 )
 
 BLOCK_RULES: tuple[Rule, ...] = (
@@ -99,6 +100,11 @@ BLOCK_RULES: tuple[Rule, ...] = (
         "HAVING COUNT(*) >= ALL (SELECT COUNT(*) …)  =  HAVING COUNT(*) = (SELECT MAX(n) …)",
         singles.greatest_group,
     ),
+    Rule("rank-order", "ORDER BY RANK() OVER (ORDER BY x)  =  ORDER BY x", windows.order_by_rank),
+    Rule("first-value", "FIRST_VALUE(x) OVER (PARTITION BY k ORDER BY x)  =  MIN(x) OVER (PARTITION BY k)", windows.first_value),
+    Rule("grouped-window", "SELECT DISTINCT k, MIN(x) OVER (PARTITION BY k)  =  SELECT k, MIN(x) GROUP BY k", windows.grouped_windows),
+    Rule("rank-as-count", "DENSE_RANK() <= 3 of a derived table  =  a count of the greater values", windows.ranks_below),
+    Rule("window-as-subquery", "SUM(x) OVER (PARTITION BY k)  =  (SELECT SUM(x) … WHERE k = t.k)", windows.window_as_subquery),
     Rule("reflexive-equality", "a = a  =  a IS NOT NULL", equalities.reflexive, frozenset({"="})),
     Rule("congruence", "WHERE a = b … a …  =  WHERE a = b … b …", equalities.congruence, frozenset({"=", "eqclass"})),
     Rule(
