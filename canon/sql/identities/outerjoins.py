@@ -25,7 +25,7 @@ from canon.sql.algebra import (
     sids,
 )
 from canon.sql.context import Context
-from canon.sql.facts import Determined, exactly_one_row, rejected, strict_terms
+from canon.sql.facts import Determined, column_fact, exactly_one_row, rejected, strict_terms
 from canon.sql.identities.membership import equal
 from canon.sql.identities.shapes import conjoined, copyable, fresh_copy, has_window, left_sids, plain
 from canon.sql.predicates import Interval, Span, span
@@ -110,6 +110,28 @@ def merge_null_side(block: Block, ctx: Context) -> Block | None:
             ctx.padded |= {part.sid for part in inner.sources}
             return changed._replace(lefts=(*changed.lefts, merged))
     return None
+
+
+def match_test(block: Block, ctx: Context) -> Block | None:
+    """`LEFT JOIN t … t.a IS NULL`  =  `… t.b IS NULL` for columns that are never NULL in a row of t."""
+    if not block.lefts:
+        return None
+    first: dict[int, Expr] = {}
+    for left in block.lefts:
+        for source in left.sources:
+            witness = _witness((source,), ctx)
+            if witness is not None:
+                first[source.sid] = witness
+
+    def change(node: Expr) -> Expr | None:
+        if node.op not in {"isnull", "notnull"} or node.args[0].op != "col" or node.args[0].value[0] not in first:
+            return None
+        column = node.args[0]
+        return node._replace(args=(first[column.value[0]],)) if column_fact(column, ctx).not_null else None
+
+    changed = rewrite_rel(block, change)
+    assert isinstance(changed, Block)
+    return changed if changed != block else None
 
 
 def merge_full_side(block: Block, ctx: Context) -> Block | None:
@@ -323,7 +345,7 @@ def _with_default(node: Expr) -> Expr | None:
 
 
 def selected_by_key(block: Block, ctx: Context) -> Block | None:
-    """`SELECT (SELECT d.name FROM dept d WHERE d.key = e.fk)`  =  `SELECT d.name … LEFT JOIN dept d ON d.key = e.fk`."""
+    """`SELECT (SELECT d.name FROM d WHERE d.key = e.fk)`  =  `SELECT d.name … LEFT JOIN d ON d.key = e.fk`."""
     if block.group is not None or block.extra or block.ordered or not block.sources:
         return None
     for expr in block.select:

@@ -62,7 +62,7 @@ def grouped_table(source: Source) -> Grouped | None:
 def over_grouped(block: Block, ctx: Context) -> Block | None:
     """`SUM(d.n) FROM (SELECT k, j, COUNT(*) n FROM t GROUP BY k, j) d GROUP BY d.k`  =  `COUNT(*) FROM t GROUP BY k`.
 
-    Joins do not disturb it: a joined row stands for as many rows as its group has. Sums of floats depend on their order.
+    Joins do not disturb it: a joined row stands for all the rows of its group. Sums of floats depend on their order.
     """
     if block.group is None or block.lefts or block.extra or block.ordered or has_window(block):
         return None
@@ -198,7 +198,7 @@ def _factors(expr: Expr) -> list[Expr]:
 
 
 def join_of_groups(block: Block, ctx: Context) -> Block | None:
-    """`SELECT a.s * b.n FROM (… GROUP BY k) a JOIN (… GROUP BY k) b ON a.k = b.k`  =  one grouping over the joined rows."""
+    """`SELECT a.s * b.n FROM (… GROUP BY k) a JOIN (… GROUP BY k) b ON a.k = b.k`  =  a grouping of the joined rows."""
     if (
         block.group is not None
         or block.lefts
@@ -253,7 +253,7 @@ def _divides(expr: Expr) -> bool:
 
 
 def over_global_branches(block: Block, ctx: Context) -> Block | None:
-    """`SUM(n) FROM (SELECT COUNT(*) n FROM a UNION ALL SELECT COUNT(*) n FROM b)`  =  `COUNT(*) FROM (a UNION ALL b)`."""
+    """`SUM(n) FROM (SELECT COUNT(*) n FROM a UNION ALL …)`  =  `COUNT(*) FROM (a UNION ALL …)`."""
     if block.group != () or len(block.sources) != 1 or block.lefts or block.where or block.extra or has_window(block):
         return None
     source = block.sources[0]

@@ -191,6 +191,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
         semijoins.outer_flag,
         frozenset({"isnull", "notnull"}),
     ),
+    Rule("match-test", "LEFT JOIN t … t.a IS NULL  =  … t.b IS NULL, neither NULL in t", outerjoins.match_test),
     Rule(
         "grouped-side",
         "LEFT JOIN (SELECT k, MAX(x) m GROUP BY k) d … d.m  =  (SELECT MAX(x) WHERE k = …)",
