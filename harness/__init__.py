@@ -6,7 +6,7 @@ The public names are loaded when they are asked for, so that importing the packa
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from harness.api import GradedAnswer, Run, arun, grade, load_golden, run
+    from harness.api import GradedAnswer, Json, Run, arun, grade, load_golden, run
     from harness.corpus.golden_csv import Corpus
     from harness.errors import (
         EndpointError,
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "harness.api": (
         "GradedAnswer",
+        "Json",
         "Run",
         "arun",
         "grade",
@@ -225,6 +226,7 @@ __all__ = [
     "Identity",
     "InputError",
     "JournalError",
+    "Json",
     "Judgement",
     "LadderScorer",
     "MissingExtraError",

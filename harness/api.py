@@ -39,6 +39,9 @@ from harness.types.outcomes import PASSES, Basis, CaseResult, Execution, Failed,
 from harness.types.run import RunFacts, Summary
 from harness.types.texts import differences_of, failure_lines
 
+Json = JsonValue
+"""What JSON can say: the values of a request, and of an answer."""
+
 Answering = Callable[[dict[str, JsonValue]], object] | Callable[[dict[str, JsonValue]], Awaitable[object]]
 """A function of one's own, sync or async: the request as a dict to the query as text, or the answer as a dict."""
 
