@@ -4,7 +4,7 @@ from canon.sql.algebra import NULL, TRUE, Block, Expr, lit
 from canon.sql.context import Context
 from canon.sql.facts import PREDICATES, not_null_terms, nullable, type_of
 from canon.sql.identities.positions import in_conditions, in_expressions, mentions
-from canon.sql.predicates import truth
+from canon.sql.predicates import span, truth
 from canon.sql.scalars import case
 
 ONE, ZERO = lit("int", "1"), lit("int", "0")
@@ -101,7 +101,7 @@ def positive_sum(block: Block, ctx: Context) -> Block | None:
         ):
             return None
         found = counted(expr.args[0], ctx)
-        return None if found is None else expr._replace(args=(found,))
+        return None if found is None else span(found, expr.value, "integer", ctx.dialect)
 
     return in_conditions(block, law, ctx) if block.group is not None else None
 

@@ -32,7 +32,7 @@ JOINED = {
     "like": ("SELECT id FROM visits WHERE day LIKE '2020-06%'",
              "SELECT id FROM visits WHERE SUBSTR(day, 1, 7) = '2020-06'"),
     "grouped by month": ("SELECT DATE_FORMAT(day, '%Y-%m'), COUNT(*) FROM visits GROUP BY DATE_FORMAT(day, '%Y-%m')",
-                         "SELECT SUBSTR(day, 1, 7), COUNT(*) FROM visits GROUP BY LEFT(day, 7)"),
+                         "SELECT LEFT(day, 7), COUNT(*) FROM visits GROUP BY LEFT(day, 7)"),
     "last thirty days": ("SELECT id FROM visits WHERE DATEDIFF('2020-06-30', day) BETWEEN 0 AND 29",
                          "SELECT id FROM visits WHERE day >= '2020-06-01' AND day <= '2020-06-30'"),
     "next day": ("SELECT v.id FROM visits v JOIN plans p ON DATEDIFF(v.day, p.day) = 1",
