@@ -448,7 +448,8 @@ def output_keys(rel: Rel, ctx: Context) -> list[frozenset[int]]:
     if rel.group == ():
         return [frozenset()]
     everything = frozenset(range(len(rel.select)))
-    keys: list[frozenset[int]] = [everything] if rel.distinct else []
+    telling = frozenset(index for index in everything if rel.select[index].op != "lit")
+    keys: list[frozenset[int]] = [telling] if rel.distinct else []
     if any(expr.op == "star" for expr in rel.select):
         return keys
     if rel.group is not None:

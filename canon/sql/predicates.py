@@ -392,7 +392,7 @@ def untrue(expr: Expr, ctx: Context) -> Expr:
     if op == "span" and expr.value.parts:
         value: Span = expr.value
         outside = complement(value)
-        return Expr("span", outside._replace(null=not value.null), expr.args)
+        return _respan(expr.args[0], outside._replace(null=not value.null), ctx)
     if op in COMPARISONS or op == "like":
         nulls = [Expr("isnull", None, (arg,)) for arg in expr.args if arg.op != "lit"]
         return junction("or", [negate(expr, ctx), *nulls])

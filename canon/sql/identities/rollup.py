@@ -15,7 +15,7 @@ from canon.sql.algebra import (
     sids,
 )
 from canon.sql.context import Context
-from canon.sql.facts import output_facts, type_of
+from canon.sql.facts import Determined, output_facts, type_of
 from canon.sql.identities.shapes import has_window
 
 ZERO, ONE = lit("int", "0"), lit("int", "1")
@@ -409,6 +409,25 @@ def constant_extremes(block: Block, ctx: Context) -> Block | None:
         if node.op == "agg" and node.value[0] in {"min", "max"} and len(node.args) == 1 and node.args[0].op == "lit":
             return node.args[0]
         return None
+
+    def each(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        return tuple([rewrite_own(expr, change) for expr in exprs])
+
+    changed = block._replace(select=each(block.select), having=each(block.having))
+    return changed if changed != block else None
+
+
+def average_of_fixed(block: Block, ctx: Context) -> Block | None:
+    """`AVG(x) … GROUP BY k`  =  `AVG(DISTINCT x)`, where k determines the integer x."""
+    if not block.group or block.extra or not any(call.value == ("avg", False) for call in _calls(block)):
+        return None
+    determined = Determined(block, ctx, given=block.group)
+
+    def change(node: Expr) -> Expr | None:
+        if node.op != "agg" or node.value != ("avg", False) or len(node.args) != 1 or node.args[0].op == "lit":
+            return None
+        fixed = type_of(node.args[0], ctx) == "integer" and determined.holds(node.args[0])
+        return node._replace(value=("avg", True)) if fixed else None
 
     def each(exprs: tuple[Expr, ...]) -> tuple[Expr, ...]:
         return tuple([rewrite_own(expr, change) for expr in exprs])

@@ -13,6 +13,7 @@ from canon.sql.identities import (
     disjoint,
     equalities,
     extremes,
+    fixed,
     grouping,
     homomorphisms,
     joins,
@@ -150,6 +151,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
     ),
     Rule("integer-arithmetic", "x + 1 > 4  =  x > 3", arithmetic.linear_bounds, frozenset({"span"})),
     Rule("neutral-element", "x + 0  =  x * 1  =  x", neutral.neutral_elements),
+    Rule("fixed-column", "k = 10 AND k + 5 > n  =  k = 10 AND 10 + 5 > n", fixed.fixed_conditions),
     Rule("constant-folding", "10 + 1 > 50  =  FALSE", constants.fold),
     Rule(
         "fixed-column",
@@ -191,6 +193,9 @@ BLOCK_RULES: tuple[Rule, ...] = (
         semijoins.outer_flag,
         frozenset({"isnull", "notnull"}),
     ),
+    Rule("fixed-column", "SELECT d.k … LEFT JOIN d ON d.k = 10  =  SELECT CASE WHEN d.k IS NOT NULL THEN 10 END", fixed.fixed_null_side),
+    Rule("selected-test", "SELECT CASE WHEN d.i IS NULL … LEFT JOIN d  =  SELECT EXISTS (d)", fixed.selected_flag),
+    Rule("selected-test", "SELECT CASE WHEN EXISTS (q) THEN TRUE ELSE FALSE END  =  SELECT EXISTS (q)", fixed.selected_tests),
     Rule("match-test", "LEFT JOIN t … t.a IS NULL  =  … t.b IS NULL, neither NULL in t", outerjoins.match_test),
     Rule(
         "grouped-side",
@@ -226,6 +231,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
         frozenset({"agg"}),
     ),
     Rule("aggregate-of-key", "MAX(k) GROUP BY k  =  k", grouping.aggregates_of_keys, frozenset({"agg"})),
+    Rule("aggregate-of-key", "AVG(x) GROUP BY k  =  AVG(DISTINCT x), k determining x", rollup.average_of_fixed, frozenset({"agg"})),
     Rule("aggregate-of-key", "MAX(5) GROUP BY k  =  5", rollup.constant_extremes),
     Rule("one-row-group", "SELECT MAX(total) GROUP BY id  =  SELECT total", grouping.one_row_groups),
     Rule("idle-order", "ORDER BY over one row says nothing", grouping.global_group),
