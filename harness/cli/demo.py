@@ -34,6 +34,8 @@ def demo(
             "config": corpus / "config.json",
             "model": "scripted",
             "base_url": server.base_url,
+            # In process: a database server takes longer to start than everything else here together.
+            "exec_url": "duckdb",
         }
         status = report_run(read_options({**context.params, **asked}), output, scripted=True)
     if status == INTERRUPTED:

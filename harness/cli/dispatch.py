@@ -19,6 +19,7 @@ USAGE = 2
 NOTHING_ANSWERED = 3
 BUG = 70
 INTERRUPTED = 130
+OVERVIEW_WIDTH = 120
 
 
 class Parameter(Protocol):
@@ -73,6 +74,8 @@ def overview(commands: Iterable["Entry"]) -> Any:
         no_args_is_help=True,
         add_completion=False,
         rich_markup_mode=None,
+        # Each summary is one whole line; in a narrower terminal it wraps there instead of being cut here.
+        context_settings={"terminal_width": OVERVIEW_WIDTH},
     )
     app.callback()(_version_option)
     for entry in commands:

@@ -47,7 +47,7 @@ NoWitness = Annotated[bool, typer.Option("--no-witness", help="Look for no rows 
 Name = Annotated[str | None, typer.Option(help="Name of the run's folder.")]
 Runs = Annotated[Path | None, typer.Option(help="Folder that holds the runs (default runs).")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run --name, else the latest.")]
-RetryErrors = Annotated[bool, typer.Option("--retry-errors", help="With --resume: ask again what ended in ERROR.")]
+RetryErrors = Annotated[bool, typer.Option("--retry-errors", help="With --resume: ask again what failed in transport.")]
 Out = Annotated[list[Path] | None, typer.Option(help="Write a report, by extension; repeatable.")]
 FailUnder = Annotated[str | None, typer.Option(help="Exit 0 from this rate on (0.9 or 90%).")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Check golden file and configs; call no model.")]

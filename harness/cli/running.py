@@ -74,7 +74,7 @@ def read_options(params: Mapping[str, Any]) -> RunOptions:
     if params.get("no_witness"):
         given["witness"] = False
     if given.get("retry_errors") and not given.get("resume"):
-        raise UsageError("--retry-errors asks again what ended in ERROR of a run: it needs --resume")
+        raise UsageError("--retry-errors asks again what failed in transport in a run: it needs --resume")
     earlier = _as_started(given) if given.get("resume") else {}
     if "golden" not in given and "golden" not in earlier:
         raise UsageError("no golden file: --in FILE")

@@ -4,9 +4,10 @@ import json
 import math
 import sys
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand
 
 app = typer.Typer(
     name="sql",
@@ -17,6 +18,22 @@ app = typer.Typer(
 )
 
 _NOT_COMPLETE = 2
+
+
+class _Checking(TyperCommand):
+    """A command whose wrong flags end as its other bad input does, not with the status of a failed accuracy."""
+
+    def make_context(self, *args: Any, **more: Any) -> Any:
+        """Parse the arguments."""
+        try:
+            return super().make_context(*args, **more)
+        except typer.Exit:  # --help
+            raise
+        except Exception as error:
+            said = getattr(error, "format_message", None)
+            if said is None:
+                raise
+            _refuse("BAD_ARGS", 5, f"{said()} (rung sql check --help lists the flags)")
 
 
 def _refuse(symbol: str, status: int, message: str) -> NoReturn:
@@ -38,7 +55,7 @@ def _number(name: str, text: str, low: float, high: float, *, whole: bool) -> fl
     return value
 
 
-@app.command()
+@app.command(cls=_Checking)
 def check(
     *,
     cases: Annotated[Path | None, typer.Option(help="JSON Lines: id, question, generatedSql, referenceSql, …")] = None,

@@ -15,11 +15,14 @@ from harness.runs.folder import Finished, Places, RunFolder, StoredRun
 from harness.runs.journal import Entry, Journal, entry_at, read_journal
 from harness.runs.runner import Runner, Unwatched, Watcher
 from harness.targets.target import Target
+from harness.types.answers import NoQuery, NoQueryReason
 from harness.types.cases import Case
 from harness.types.outcomes import Outcome
 from harness.types.run import RunFacts, Warned
 
 _LOOKED_AT = 200
+_ON_THE_WAY: frozenset[NoQueryReason] = frozenset({"transport", "target_crashed"})
+"""Reasons for which there was no answer to grade, as against an answer without a query in it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,7 @@ class Plan:
         parallel: attempts in flight at a time.
         paid: whether an attempt costs something.
         resume: go on with what the folder holds.
-        retry_errors: with `resume`, make attempts again that ended in ERROR.
+        retry_errors: with `resume`, make attempts again that failed on their way: in transport, or by a crash.
         told: warnings that were known before.
     """
 
@@ -100,6 +103,12 @@ async def carry_out(plan: Plan, target: Target, grader: Grader, watcher: Watcher
     return run
 
 
+def asks_again(outcome: Outcome) -> bool:
+    """Whether an attempt failed on its way: nobody has answered it. What the system said, however bad, stands."""
+    answer = outcome.reply.answer
+    return isinstance(answer, NoQuery) and answer.reason in _ON_THE_WAY
+
+
 def _one_of_each_backend(folder: RunFolder) -> list[Case]:
     """A case of each backend among the first, for the grader to load what it needs."""
     first: dict[str, Case] = {}
@@ -136,7 +145,7 @@ class _Resumption:
             place = places.find(entry)
             if place is None or outcome.repeat >= repeat:
                 continue
-            again = retry_errors and outcome.grade == "ERROR"
+            again = retry_errors and asks_again(outcome)
             self.finished.mark(place, outcome.repeat, None if again else offset)
             stale = entry.graded != self._graded or outcome.case_digest != places.case_digest(place)
             self._stale[place * repeat + outcome.repeat] = stale and not again

@@ -52,7 +52,7 @@ class RunOptions(Frozen):
         name: the run's name.
         runs: the folder that holds the runs.
         resume: go on with a run.
-        retry_errors: with `resume`, ask again what ended in ERROR.
+        retry_errors: with `resume`, ask again what failed on its way.
     """
 
     golden: Path

@@ -111,7 +111,12 @@ class Session:
             rules=Rules(columns=options.columns),
             knowledge=ConfigKnowledge(),
             witness=RunningSearch() if options.witness else None,
-            executor=ExecutionOnDemand(options.exec_url, options.golden.parent),
+            executor=ExecutionOnDemand(
+                options.exec_url,
+                options.golden.parent,
+                any_order=options.columns == "any",
+                unavailable=self.say if self.scripted else None,
+            ),
             mode=options.exec_mode,
             identities=installed(),
         )

@@ -20,7 +20,8 @@ from harness.types.outcomes import Execution, ExecutionOutcome
 from harness.types.results import ComparisonConfig, ExecutionError, ExecutionErrorKind, ExecutionResult, ResultDiff
 
 _DIALECTS = {"sql": "postgres", "postgresql": "postgres", "mongodb": "mongo", "sqlite3": "sqlite"}
-_EMBEDDED = "embedded"
+_BUILT = ("embedded", "duckdb")
+"""Words that make servers or files of the data at a path, or beside the golden file."""
 Backend = Literal["sqlite", "duckdb", "postgres", "mongo"]
 
 
@@ -29,8 +30,12 @@ class FixtureExecutor:
 
     Args:
         fixture: URL or path of the data for cases that name none of their own; `embedded` = an embedded server for each
-            case's own fixture, or for the one in `folder`; `None` = such cases are not executed.
-        folder: where relative paths of fixtures start, and where `embedded` looks for `fixture.sql` or `fixture/`.
+            case's own fixture, or for the one in `folder`; `duckdb` = the same with DuckDB in process for PostgreSQL's
+            SQL; `None` = such cases are not executed. A script and documents that lie beside each other under one name
+            are one fixture: SQL runs on `fixture.sql`, MongoDB's queries on `fixture.jsonl`.
+        folder: where relative paths of fixtures start, and where `embedded` and `duckdb` look for `fixture.sql`,
+            `fixture.jsonl` or `fixture/`.
+        any_order: results whose columns come in another order under the same names are the same.
         policy: the limits of each query, `None` = those of checks.
         workers: cases at a time, `None` = one per core.
     """
@@ -42,8 +47,10 @@ class FixtureExecutor:
         folder: Path | None = None,
         policy: Policy | None = None,
         workers: int | None = None,
+        any_order: bool = False,
     ) -> None:
         self._default = fixture
+        self._any_order = any_order
         self._folder = folder
         self._sandbox = Sandbox(policy or Policy.for_checks(), workers)
         self._lock = threading.Lock()
@@ -144,6 +151,10 @@ class FixtureExecutor:
         )
         fixture = self._fixture(place, dialect)
         result = self._sandbox.compare(fixture, expected, actual, config, dialect=dialect, now=now)
+        if self._any_order and result.outcome == "mismatch":
+            named = config.model_copy(update={"columns": "name"})
+            again = self._sandbox.compare(fixture, expected, actual, named, dialect=dialect, now=now)
+            result = again if again.outcome == "match" else result
         return Execution(outcome=result.outcome, engine=result.engine, detail=describe(result))
 
     def _run(
@@ -167,31 +178,26 @@ class FixtureExecutor:
         )
 
     def _place(self, case: Case) -> str | None:
-        """Where the case's data is: its own fixture, else the run's."""
-        own = case.fixture
-        if own is None and self._default == _EMBEDDED:
-            return f"{_EMBEDDED}:{self._beside()}"
-        place = own if own is not None else self._default
+        """Where the case's data is: its own fixture, else the run's; of the two under one name, its backend's."""
+        own, default = case.fixture, self._default
+        documents = _DIALECTS.get(case.backend.lower(), case.backend.lower()) == "mongo"
+        if own is None and default in _BUILT:
+            return f"{default}:{_beside(self._folder or Path(), documents)}"
+        place = own if own is not None else default
         if place is None:
             return None
-        prefix, name = "", place
-        if place.startswith(f"{_EMBEDDED}:"):
-            prefix, name = f"{_EMBEDDED}:", place.removeprefix(f"{_EMBEDDED}:")
-        elif "://" in place:
+        prefix, _, name = (
+            place.rpartition(":") if place.startswith(tuple(f"{word}:" for word in _BUILT)) else ("", "", place)
+        )
+        if not prefix and "://" in place:
             return place
-        elif own is not None and self._default == _EMBEDDED and not name.endswith((".db", ".sqlite", ".duckdb")):
-            prefix = f"{_EMBEDDED}:"
+        if not prefix and own is not None and default in _BUILT and not name.endswith((".db", ".sqlite", ".duckdb")):
+            prefix = str(default)
         path = Path(name)
         if own is not None and self._folder is not None and not path.is_absolute() and not path.exists():
             path = self._folder / path
-        return prefix + str(path)
-
-    def _beside(self) -> Path:
-        folder = self._folder or Path()
-        for name in ("fixture.sql", "fixture"):
-            if (folder / name).exists():
-                return folder / name
-        raise UsageError(f"--exec embedded needs data: {folder / 'fixture.sql'} or a folder {folder / 'fixture'}")
+        path = _of_backend(path, documents)
+        return f"{prefix}:{path}" if prefix else str(path)
 
     def _fixture(self, place: str, dialect: str) -> Fixture:
         with self._lock:
@@ -202,6 +208,27 @@ class FixtureExecutor:
             if key not in self._fixtures:
                 self._fixtures[key] = open_fixture(place, dialect)
             return self._fixtures[key]
+
+
+def _beside(folder: Path, documents: bool) -> Path:
+    """The fixture that lies beside a golden file."""
+    file = folder / ("fixture.jsonl" if documents else "fixture.sql")
+    for found in (file, folder / "fixture"):
+        if found.exists():
+            return found
+    raise UsageError(f"no data to run the queries on: there is neither {file} nor a folder {folder / 'fixture'}")
+
+
+def _of_backend(path: Path, documents: bool) -> Path:
+    """The part of a fixture that a backend reads, where the path names the other part or the folder of both."""
+    if path.is_dir():
+        return _beside(path, documents) if (path / "fixture.sql").is_file() else path
+    if path.suffix.lower() != (".sql" if documents else ".jsonl"):
+        return path
+    other = path.with_suffix(".jsonl" if documents else ".sql")
+    if not other.exists():
+        raise UsageError(f"no data for {'MongoDB' if documents else 'SQL'}: {path} has no {other.name} beside it")
+    return other
 
 
 def _unrun(failure: ExecutionOutcome, message: str, engine: str = "") -> Observation:

@@ -9,6 +9,7 @@ a folder                              CSV, Parquet and JSON Lines, one table eac
                                       them; for MongoDB JSON Lines in Extended JSON, one collection each
 `postgresql://…`, `mongodb://…/db`    a server, as a role that can only read
 `embedded:PATH`                       a script or folder on an embedded server, whatever else is installed
+`duckdb:PATH`                         the same, PostgreSQL's SQL on DuckDB in process
 ====================================  =========================================================================
 
 A query in PostgreSQL's SQL runs on PostgreSQL or DuckDB, never silently on SQLite.
@@ -110,21 +111,22 @@ def _by_url(text: str) -> Fixture | None:
 
 
 def _by_path(text: str, dialect: str | None) -> Fixture:
-    embedded = text.startswith("embedded:")
-    path = Path(text.removeprefix("embedded:"))
+    word, _, name = text.partition(":")
+    by = word if word in ("embedded", "duckdb") and name else None
+    path = Path(name if by else text)
     suffix = path.suffix.lower()
-    if not embedded and suffix in _SQLITE:
+    if by is None and suffix in _SQLITE:
         return Fixture("duckdb" if _holds_duckdb(path) else "sqlite", path=path)
-    if not embedded and suffix == ".duckdb":
+    if by is None and suffix == ".duckdb":
         return Fixture("duckdb", path=path)
     if not path.exists():
         raise SandboxError(f"{path}: does not exist")
     documents = suffix in _DOCUMENTS and dialect == "mongo"
     if not path.is_dir() and suffix != ".sql" and not documents:
-        if embedded:
-            raise UsageError("an embedded server is filled from a .sql script or a folder")
+        if by is not None:
+            raise UsageError(f"{by}: takes a .sql script or a folder, and for MongoDB a .jsonl file")
         return Fixture("duckdb" if _holds_duckdb(path) else "sqlite", path=path)
-    return _built(path, dialect, embedded=embedded)
+    return _built(path, dialect, by)
 
 
 def _holds_duckdb(path: Path) -> bool:
@@ -138,20 +140,20 @@ def _holds_duckdb(path: Path) -> bool:
         return False
 
 
-def _built(path: Path, dialect: str | None, *, embedded: bool) -> Fixture:
+def _built(path: Path, dialect: str | None, by: str | None) -> Fixture:
+    """Build a fixture; `by` is the word before the path, if there was one."""
     from harness.sandbox import building
 
     match dialect:
         case "mongo":
             return building.mongo(path)
-        case "sqlite" if not embedded:
+        case "sqlite":
             return building.sqlite(path)
-        case "duckdb" if not embedded:
+        case "duckdb":
             return building.duckdb(path)
         case None | "postgres":
-            if embedded or (path.suffix.lower() == ".sql" and _postgres_installed()):
-                return building.postgres(path)
-            return building.duckdb(path)
+            server = by == "embedded" or (by is None and path.suffix.lower() == ".sql" and _postgres_installed())
+            return building.postgres(path) if server else building.duckdb(path)
     raise UsageError(
         f"no engine here runs queries in the dialect {dialect}; sqlite, duckdb, postgres and mongo are run"
     )
