@@ -432,6 +432,9 @@ def _read(schema: str | Schema | None, dialect: str) -> Schema | None:
     from canon.sql import read_schema
 
     try:
-        return read_schema(schema, dialect)
+        read = read_schema(schema, dialect)
     except ReadError as error:
         raise UsageError(f"the schema is no {dialect} DDL: {error.message}") from error
+    if not read.tables:
+        raise UsageError(f"the schema is no {dialect} DDL: it creates no table")
+    return read
