@@ -9,7 +9,7 @@ from canon.sql.predicates import compare, lit, negate
 
 
 def fixed_conditions(block: Block, ctx: Context) -> Block | None:
-    """`WHERE k = 10 AND k + 5 > n`  =  `WHERE k = 10 AND 10 + 5 > n`; so in the ON of an outer join to the rows of WHERE."""
+    """`WHERE k = 10 AND k + 5 > n`  =  `WHERE k = 10 AND 10 + 5 > n`; so in the ON of an outer join to those rows."""
     values = {part.args[0]: literal for part in block.where if (literal := _point(part, ctx)) is not None}
     if not values and not block.lefts:
         return None
@@ -37,13 +37,17 @@ def _whole_point(part: Expr, ctx: Context) -> Expr | None:
 
 
 def _carried(part: Expr, values: dict[Expr, Expr], ctx: Context) -> Expr:
-    """A comparison with the fixed columns of its sides replaced, unless its sides are columns (those stay one class)."""
+    """A comparison with its fixed columns replaced, unless its sides are columns (those stay one class)."""
     if part.op not in COMPARISONS or all(arg.op == "col" for arg in part.args):
         return part
     args = tuple([rewrite_own(arg, values.get) for arg in part.args])
     if args == part.args:
         return part
-    return compare(part.op, *args, ctx, type_of(args[0], ctx), type_of(args[1], ctx))
+    return _compared(part.op, args[0], args[1], ctx)
+
+
+def _compared(op: str, left: Expr, right: Expr, ctx: Context) -> Expr:
+    return compare(op, left, right, ctx, type_of(left, ctx), type_of(right, ctx))
 
 
 def _carried_left(left: LeftJoin, values: dict[Expr, Expr], ctx: Context) -> LeftJoin:
@@ -55,7 +59,7 @@ def _carried_left(left: LeftJoin, values: dict[Expr, Expr], ctx: Context) -> Lef
         args = tuple([rewrite_own(arg, values.get) for arg in part.args])
         if args == part.args and all(arg.op != "lit" for arg in args):
             return part
-        return compare(part.op, *args, ctx, type_of(args[0], ctx), type_of(args[1], ctx))
+        return _compared(part.op, args[0], args[1], ctx)
 
     on = tuple([each(part) for part in left.on])
     return left._replace(on=tuple(dict.fromkeys(part for part in on if part != TRUE)))
@@ -112,10 +116,15 @@ def _outside_tests(expr: Expr) -> set[int]:
 
 
 def selected_tests(block: Block, ctx: Context) -> Block | None:
-    """`SELECT CASE WHEN EXISTS (q) THEN TRUE ELSE FALSE END`  =  `SELECT EXISTS (q)`; IN is EXISTS where it is never UNKNOWN."""
+    """`SELECT CASE WHEN EXISTS (q) THEN TRUE ELSE FALSE END`  =  `SELECT EXISTS (q)`; so IN that is never UNKNOWN."""
 
     def change(node: Expr) -> Expr | None:
-        if node.op == "case" and len(node.args) == 3 and set(node.args[1:]) == {TRUE, FALSE} and _two_valued(node.args[0]):
+        if (
+            node.op == "case"
+            and len(node.args) == 3
+            and set(node.args[1:]) == {TRUE, FALSE}
+            and _two_valued(node.args[0])
+        ):
             return node.args[0] if node.args[1] == TRUE else negate(node.args[0], ctx)
         if node.op == "in" and not any(nullable(arg, ctx) for arg in node.args):
             facts = output_facts(node.value, ctx)
