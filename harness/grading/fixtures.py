@@ -18,6 +18,7 @@ class ExecutionOnDemand:
     Args:
         fixture: URL or path for cases that name none of their own; `None` = those are not executed.
         folder: where relative paths of fixtures start: the golden file's folder.
+        collection: what a case's config calls the collection of its documents.
         any_order: results whose columns come in another order under the same names are the same.
         unavailable: is told, once each, why cases are not executed that cannot be here (an extra that is not installed,
             a platform without the sandbox); `None` = that is an error.
@@ -28,11 +29,13 @@ class ExecutionOnDemand:
         fixture: str | None,
         folder: Path,
         *,
+        collection: Callable[[Case], str | None] | None = None,
         any_order: bool = False,
         unavailable: Callable[[str], None] | None = None,
     ) -> None:
         self._fixture = fixture
         self._folder = folder
+        self._collection = collection
         self._any_order = any_order
         self._unavailable = unavailable
         self._told: set[str] = set()
@@ -74,7 +77,9 @@ class ExecutionOnDemand:
         if self._executor is None:
             from harness.sandbox.executor import FixtureExecutor
 
-            self._executor = FixtureExecutor(self._fixture, folder=self._folder, any_order=self._any_order)
+            self._executor = FixtureExecutor(
+                self._fixture, folder=self._folder, collection=self._collection, any_order=self._any_order
+            )
         return self._executor
 
     async def aclose(self) -> None:

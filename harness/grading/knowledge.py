@@ -51,6 +51,17 @@ class ConfigKnowledge:
             self._fields[case.config] = config.mongo_fields()
         return self._fields[case.config]
 
+    def collection(self, case: Case) -> str | None:
+        """What the case's config calls the collection of its documents; `None` for tables, or without a config.
+
+        Raises:
+            VocabularyError: the config cannot be used.
+        """
+        if case.config is None or case.backend != "mongo":
+            return None
+        config = self._config(case.config)
+        return None if isinstance(config, DdlConfig) else config.table_name(case.backend)
+
     def _config(self, path: Path) -> Config:
         if path not in self._configs:
             self._configs[path] = load_config(path)

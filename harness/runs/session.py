@@ -106,14 +106,15 @@ class Session:
     def _grader(self) -> Grader:
         from harness.grading.witnesses import RunningSearch
 
-        options = self.options
+        options, knowledge = self.options, ConfigKnowledge()
         return Grader(
             rules=Rules(columns=options.columns),
-            knowledge=ConfigKnowledge(),
+            knowledge=knowledge,
             witness=RunningSearch() if options.witness else None,
             executor=ExecutionOnDemand(
                 options.exec_url,
                 options.golden.parent,
+                collection=knowledge.collection,
                 any_order=options.columns == "any",
                 unavailable=self.say if self.scripted else None,
             ),

@@ -160,15 +160,24 @@ def postgres(path: Path) -> Fixture:
     return Fixture("postgres", url=url, release=server.stop)
 
 
-def mongo(path: Path) -> Fixture:
+def mongo(path: Path, collection: str | None = None) -> Fixture:
     """An embedded MongoDB-wire server from JSON Lines in Extended JSON: a folder of collections, or one file.
+
+    Args:
+        path: the folder or file.
+        collection: what the collection of one file is called, `None` = as the file.
 
     Raises:
         MissingExtraError: secantusdb is not installed.
         SandboxError: a file cannot be loaded; the message says where.
     """
     files = _table_files(path) if path.is_dir() else [path]
-    documents = {_table_name(file): _extended(file) for file in files if file.suffix.lower() in (".jsonl", ".ndjson")}
+    named = {path: collection} if collection else {}
+    documents = {
+        named.get(file, _table_name(file)): _extended(file)
+        for file in files
+        if file.suffix.lower() in (".jsonl", ".ndjson")
+    }
     if not documents:
         raise SandboxError(f"{path}: holds no .jsonl files; a MongoDB fixture has one for each collection")
     running: list[EmbeddedMongo] = []

@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from harness.errors import UsageError
+from harness.sandbox.documents import collection_of, comparable
 from harness.sandbox.fixtures import Fixture, open_fixture
 from harness.sandbox.policy import Policy
 from harness.sandbox.result import PairResult
@@ -35,6 +37,7 @@ class FixtureExecutor:
             are one fixture: SQL runs on `fixture.sql`, MongoDB's queries on `fixture.jsonl`.
         folder: where relative paths of fixtures start, and where `embedded` and `duckdb` look for `fixture.sql`,
             `fixture.jsonl` or `fixture/`.
+        collection: what a case's config calls the collection of its documents, for fixtures of one file.
         any_order: results whose columns come in another order under the same names are the same.
         policy: the limits of each query, `None` = those of checks.
         workers: cases at a time, `None` = one per core.
@@ -47,14 +50,16 @@ class FixtureExecutor:
         folder: Path | None = None,
         policy: Policy | None = None,
         workers: int | None = None,
+        collection: Callable[[Case], str | None] | None = None,
         any_order: bool = False,
     ) -> None:
+        self._collection = collection
         self._default = fixture
         self._any_order = any_order
         self._folder = folder
         self._sandbox = Sandbox(policy or Policy.for_checks(), workers)
         self._lock = threading.Lock()
-        self._fixtures: dict[tuple[str, str], Fixture] = {}
+        self._fixtures: dict[tuple[str, str, str | None], Fixture] = {}
         self._open = False
         self._pool: ThreadPoolExecutor | None = None
 
@@ -103,7 +108,7 @@ class FixtureExecutor:
             text = bound(answer.text, args, case.backend) if args else answer.text
         except ValueError:
             return _unrun("generated_error", "its parameters cannot be bound to their values")
-        found = self._sandbox.execute(self._fixture(place, dialect), text, dialect=dialect, now=now)
+        found = self._sandbox.execute(self._fixture(place, dialect, self._named(case)), text, dialect=dialect, now=now)
         if found.error is not None:
             failure = outcome_of(Failure(found.status, found.error.code, "engine"))
             return _unrun(failure, found.error.message, found.engine)  # type: ignore[arg-type]  # from a closed list
@@ -127,7 +132,15 @@ class FixtureExecutor:
             fixture.close()
 
     def compare(
-        self, place: str, expected: str, actual: str, *, dialect: str, rules: ResultRules, now: datetime | None
+        self,
+        place: str,
+        expected: str,
+        actual: str,
+        *,
+        dialect: str,
+        rules: ResultRules,
+        now: datetime | None,
+        collection: str | None = None,
     ) -> Execution:
         """Run two queries on a fixture and compare their results.
 
@@ -138,6 +151,7 @@ class FixtureExecutor:
             dialect: of both: `mongo` or the name of a SQL dialect.
             rules: how the results are compared.
             now: the instant that clock functions in both are replaced by.
+            collection: what the collection in a fixture of one file of documents is called.
 
         Raises:
             harness.errors.SandboxError: the fixture cannot be loaded, or the sandbox is broken.
@@ -149,9 +163,9 @@ class FixtureExecutor:
         config = ComparisonConfig(
             order_matters=rules.order_matters, float_tolerance=rules.float_tolerance, match_key=rules.match_key
         )
-        fixture = self._fixture(place, dialect)
+        fixture = self._fixture(place, dialect, collection)
         result = self._sandbox.compare(fixture, expected, actual, config, dialect=dialect, now=now)
-        if self._any_order and result.outcome == "mismatch":
+        if self._any_order and dialect != "mongo" and result.outcome == "mismatch":
             named = config.model_copy(update={"columns": "name"})
             again = self._sandbox.compare(fixture, expected, actual, named, dialect=dialect, now=now)
             result = again if again.outcome == "match" else result
@@ -173,9 +187,22 @@ class FixtureExecutor:
             except ValueError:
                 outcome: ExecutionOutcome = "reference_error" if failed == "reference_error" else "generated_error"
                 return Execution(outcome=outcome, engine="", detail="its parameters cannot be bound to their values")
+        collection = None
+        if isinstance(expected, ExpectMongo):
+            collection = collection_of(texts[0], case.now or now) or self._named(case)
+            texts[1] = comparable(texts[0], texts[1], case.now or now)
         return self.compare(
-            place, texts[0], texts[1], dialect=case.backend, rules=case.result_rules, now=case.now or now
+            place,
+            texts[0],
+            texts[1],
+            dialect=case.backend,
+            rules=case.result_rules,
+            now=case.now or now,
+            collection=collection,
         )
+
+    def _named(self, case: Case) -> str | None:
+        return None if self._collection is None else self._collection(case)
 
     def _place(self, case: Case) -> str | None:
         """Where the case's data is: its own fixture, else the run's; of the two under one name, its backend's."""
@@ -199,14 +226,14 @@ class FixtureExecutor:
         path = _of_backend(path, documents)
         return f"{prefix}:{path}" if prefix else str(path)
 
-    def _fixture(self, place: str, dialect: str) -> Fixture:
+    def _fixture(self, place: str, dialect: str, collection: str | None = None) -> Fixture:
         with self._lock:
             if not self._open:
                 self._sandbox.__enter__()
                 self._open = True
-            key = (place, dialect)
+            key = (place, dialect, collection)
             if key not in self._fixtures:
-                self._fixtures[key] = open_fixture(place, dialect)
+                self._fixtures[key] = open_fixture(place, dialect, collection=collection)
             return self._fixtures[key]
 
 

@@ -71,18 +71,19 @@ class Fixture:
             self.release()
 
 
-def open_fixture(place: str | Path, dialect: str | None = None) -> Fixture:
+def open_fixture(place: str | Path, dialect: str | None = None, *, collection: str | None = None) -> Fixture:
     """The fixture at a path or URL.
 
     Args:
         place: see above.
         dialect: of the queries that will run on it, `None` = the engine's own.
+        collection: what the collection in one file of documents is called, `None` = as the file.
 
     Raises:
         UsageError: it is no fixture, or no engine here runs this dialect on it.
         SandboxError: it cannot be loaded.
     """
-    fixture = _by_url(str(place)) or _by_path(str(place), "postgres" if dialect == "sql" else dialect)
+    fixture = _by_url(str(place)) or _by_path(str(place), "postgres" if dialect == "sql" else dialect, collection)
     if dialect is not None and not fixture.runs("postgres" if dialect == "sql" else dialect):
         fixture.close()
         raise UsageError(f"queries in the dialect {dialect} are not run on a {fixture.kind} fixture")
@@ -110,7 +111,7 @@ def _by_url(text: str) -> Fixture | None:
     return None
 
 
-def _by_path(text: str, dialect: str | None) -> Fixture:
+def _by_path(text: str, dialect: str | None, collection: str | None) -> Fixture:
     word, _, name = text.partition(":")
     by = word if word in ("embedded", "duckdb") and name else None
     path = Path(name if by else text)
@@ -126,7 +127,7 @@ def _by_path(text: str, dialect: str | None) -> Fixture:
         if by is not None:
             raise UsageError(f"{by}: takes a .sql script or a folder, and for MongoDB a .jsonl file")
         return Fixture("duckdb" if _holds_duckdb(path) else "sqlite", path=path)
-    return _built(path, dialect, by)
+    return _built(path, dialect, by, collection)
 
 
 def _holds_duckdb(path: Path) -> bool:
@@ -140,13 +141,13 @@ def _holds_duckdb(path: Path) -> bool:
         return False
 
 
-def _built(path: Path, dialect: str | None, by: str | None) -> Fixture:
+def _built(path: Path, dialect: str | None, by: str | None, collection: str | None) -> Fixture:
     """Build a fixture; `by` is the word before the path, if there was one."""
     from harness.sandbox import building
 
     match dialect:
         case "mongo":
-            return building.mongo(path)
+            return building.mongo(path, collection)
         case "sqlite":
             return building.sqlite(path)
         case "duckdb":
