@@ -1,6 +1,7 @@
 """Runs a golden and an answer on the case's fixture: what `--exec` asks of the sandbox."""
 
 import asyncio
+import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -207,6 +208,8 @@ class FixtureExecutor:
     def _place(self, case: Case) -> str | None:
         """Where the case's data is: its own fixture, else the run's; of the two under one name, its backend's."""
         own, default = case.fixture, self._default
+        if own is not None and own.startswith("env:"):
+            return _from_environment(own.removeprefix("env:"))
         documents = _DIALECTS.get(case.backend.lower(), case.backend.lower()) == "mongo"
         if own is None and default in _BUILT:
             return f"{default}:{_beside(self._folder or Path(), documents)}"
@@ -256,6 +259,14 @@ def _of_backend(path: Path, documents: bool) -> Path:
     if not other.exists():
         raise UsageError(f"no data for {'MongoDB' if documents else 'SQL'}: {path} has no {other.name} beside it")
     return other
+
+
+def _from_environment(name: str) -> str:
+    """A fixture whose URL holds credentials, so that no file may: `env:NAME`."""
+    value = os.environ.get(name)
+    if not value:
+        raise UsageError(f"the fixture is named by the environment variable {name}, which is not set")
+    return value
 
 
 def _unrun(failure: ExecutionOutcome, message: str, engine: str = "") -> Observation:

@@ -87,7 +87,7 @@ class EvalCase(Frozen):
             tags=self.tags,
             accept=self.accept,
             now=self.now,
-            fixture=self.platform.fixture,
+            fixture=self.platform.fixture if self.platform.env is None else f"env:{self.platform.env}",
             result_rules=ResultRules(
                 order_matters=self.comparison.order_matters,
                 float_tolerance=self.comparison.float_tolerance,

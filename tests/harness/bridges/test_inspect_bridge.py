@@ -1,4 +1,4 @@
-"""The Inspect scorer, in a real task on Inspect's own mock model."""
+"""The Inspect scorer, in a real task whose solver answers by itself (the mock model would download a tokenizer)."""
 
 from pathlib import Path
 
@@ -11,9 +11,25 @@ pytest.importorskip(
 from inspect_ai import Task
 from inspect_ai import eval as evaluate
 from inspect_ai.dataset import MemoryDataset, Sample
-from inspect_ai.model import ModelOutput, get_model
+from inspect_ai.model import ModelOutput
+from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from harness.bridges.inspect_scorer import query_grade
+
+ANSWERS = {
+    "cancelled": "```sql\nSELECT id FROM t WHERE 'x' = s\n```",
+    "big": "SELECT id FROM t WHERE a >= 3",
+    "either": "SELECT id FROM t WHERE a >= 3",
+}
+
+
+@solver
+def answering() -> Solver:
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        state.output = ModelOutput.from_content("none", ANSWERS[state.input_text])
+        return state
+
+    return solve
 
 
 def test_completions_are_graded_in_a_task(tmp_path: Path) -> None:
@@ -22,11 +38,8 @@ def test_completions_are_graded_in_a_task(tmp_path: Path) -> None:
         Sample(input="big", target="SELECT id FROM t WHERE a > 3"),
         Sample(input="either", target=["SELECT id FROM t WHERE a > 3", "SELECT id FROM t WHERE a >= 3"]),
     ]
-    answers = ["```sql\nSELECT id FROM t WHERE 'x' = s\n```", "SELECT id FROM t WHERE a >= 3"]
-    outputs = [ModelOutput.from_content("mockllm/model", text) for text in (*answers, answers[1])]
-    task = Task(dataset=MemoryDataset(samples), scorer=query_grade())
-    model = get_model("mockllm/model", custom_outputs=outputs)
-    (log,) = evaluate(task, model=model, log_dir=str(tmp_path), display="none", max_samples=1)
+    task = Task(dataset=MemoryDataset(samples), solver=answering(), scorer=query_grade())
+    (log,) = evaluate(task, model="none/none", log_dir=str(tmp_path), display="none", max_samples=1)
     assert log.status == "success"
     assert log.samples is not None
     scores = [sample.scores["query_grade"] for sample in log.samples if sample.scores is not None]

@@ -186,3 +186,19 @@ def test_grading_one_answer_on_rows(golden: Path) -> None:
     assert failed.lines == ("1 rows expected, 1 returned", "missing: [3]", "not expected: [2]")
     unseen = harness.grade(expected, "SELECT COUNT(*) FROM t", backend="sqlite")
     assert (unseen.grade, unseen.basis) == ("FAIL", "undecided")
+
+
+def test_a_fixture_may_be_named_by_a_variable(golden: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    case = harness.EvalCase(
+        id="a",
+        input="how many",
+        expected=ExpectationSuite(expectations=(RowCount(count=1),)),
+        platform=harness.PlatformRef(dialect="sqlite", env="SHOP_DATA"),
+    )
+    monkeypatch.delenv("SHOP_DATA", raising=False)
+    with pytest.raises(harness.UsageError, match="variable SHOP_DATA, which is not set"):
+        harness.assert_eval(case, "SELECT COUNT(*) FROM t")
+    monkeypatch.setenv("SHOP_DATA", str(golden.parent / "data.sql"))
+    scorers = [harness.LadderScorer(), harness.ExpectationSuiteScorer()]
+    (attempt,) = harness.assert_eval(case, "SELECT COUNT(*) FROM t", scorers)
+    assert [(score.verdict, score.basis) for score in attempt.scores] == [("pass", "observed")] * 2
