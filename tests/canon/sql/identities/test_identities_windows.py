@@ -7,6 +7,7 @@ from tests.canon.sql.identities.executed_pairs import Engine, relation
 
 DDL = """
 CREATE TABLE staff (id INT PRIMARY KEY, dept INT NOT NULL, pay INT NOT NULL, bonus INT, team INT);
+CREATE TABLE logins (player INT, day INT, device INT NOT NULL, PRIMARY KEY (player, day));
 """
 
 JOINED = {
@@ -37,6 +38,10 @@ JOINED = {
                            "SELECT MAX(a.bonus) FROM staff a JOIN staff b ON a.bonus < b.bonus"),
     "not the greatest": ("SELECT id FROM staff WHERE bonus <> (SELECT MAX(bonus) FROM staff)",
                          "SELECT id FROM staff WHERE bonus < (SELECT MAX(bonus) FROM staff)"),
+    "row of the first": ("SELECT l.player, l.day FROM logins l JOIN (SELECT player, MIN(day) m FROM logins GROUP BY player) t ON t.player = l.player AND t.m = l.day",
+                         "SELECT player, MIN(day) FROM logins GROUP BY player"),
+    "first by rank": ("SELECT player, day FROM (SELECT player, day, RANK() OVER (PARTITION BY player ORDER BY day) r FROM logins) t WHERE r = 1",
+                      "SELECT player, MIN(day) FROM logins GROUP BY player"),
     "order by a rank": ("SELECT pay, DENSE_RANK() OVER (ORDER BY pay DESC) r FROM staff ORDER BY r",
                         "SELECT pay, DENSE_RANK() OVER (ORDER BY pay DESC) FROM staff ORDER BY pay DESC"),
 }  # fmt: skip
@@ -62,13 +67,17 @@ NEIGHBOURS = {
                          "SELECT id FROM staff WHERE pay < (SELECT MAX(pay) FROM staff WHERE dept = 1)"),
     "greatest and all": ("SELECT id FROM staff WHERE pay >= ALL (SELECT bonus FROM staff)",
                          "SELECT id FROM staff WHERE pay >= (SELECT MAX(bonus) FROM staff)"),
+    "rows of a tied extreme": ("SELECT s.dept, s.pay FROM staff s JOIN (SELECT dept, MIN(pay) m FROM staff GROUP BY dept) t ON t.dept = s.dept AND t.m = s.pay",
+                               "SELECT dept, MIN(pay) FROM staff GROUP BY dept"),
+    "extreme of another column": ("SELECT l.player, l.day FROM logins l JOIN (SELECT player, MIN(device) m FROM logins GROUP BY player) t ON t.player = l.player AND t.m = l.device",
+                                  "SELECT player, MIN(day) FROM logins GROUP BY player"),
     "row number of ties": ("SELECT id FROM (SELECT id, ROW_NUMBER() OVER (PARTITION BY dept ORDER BY pay DESC) r FROM staff) t WHERE r <= 2",
                            "SELECT id FROM (SELECT id, RANK() OVER (PARTITION BY dept ORDER BY pay DESC) r FROM staff) t WHERE r <= 2"),
 }  # fmt: skip
 
 
 def _draw(rng, column: Column) -> object:
-    return rng.randrange(40 if column.name == "id" else 3 if column.name in {"dept", "team"} else 5)
+    return rng.randrange(40 if column.name == "id" else 3 if column.name in {"dept", "team", "player"} else 5)
 
 
 @pytest.fixture(scope="module")
