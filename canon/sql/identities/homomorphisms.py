@@ -5,7 +5,7 @@ from itertools import product
 from canon.sql.algebra import Block, Expr, Source, rewrite, sids
 from canon.sql.context import Context
 from canon.sql.facts import nullable, rejected
-from canon.sql.identities.shapes import conjoined, ignores_duplicates, output_sids
+from canon.sql.identities.shapes import conjoined, ignores_duplicates, outputs
 from canon.sql.predicates import oriented
 
 MAX_FOLDINGS = 256
@@ -20,7 +20,7 @@ def fold_atoms(block: Block, ctx: Context) -> Block | None:
         return None
     if not (ignores_duplicates(block) or (ctx.role == "exists" and block.group is None and not block.extra)):
         return None
-    fixed = output_sids(block)
+    fixed = _fixed(block)
     choices = [_targets(source, block, fixed) for source in block.sources]
     size = 1
     for options in choices:
@@ -33,9 +33,42 @@ def fold_atoms(block: Block, ctx: Context) -> Block | None:
             return None
         folding = {source.sid: image for source, image in zip(block.sources, images, strict=True)}
         slim = _restricted(block, set(images))
-        if slim is not None and _preserved(block, slim, folding, classes, ctx):
-            return slim._replace(where=conjoined(slim.where, ctx))
+        moved = None if slim is None else _with_outputs(slim, folding, classes)
+        if slim is not None and moved is not None and _preserved(block, slim, folding, classes, ctx):
+            return moved._replace(where=conjoined(moved.where, ctx))
     return None
+
+
+def _fixed(block: Block) -> set[int]:
+    """The sources that outputs mention in another way than by plain columns."""
+    found: set[int] = set()
+    for expr in outputs(block):
+        if expr.op != "col":
+            found |= sids(expr)
+    return found
+
+
+def _with_outputs(slim: Block, folding: dict[int, int], classes: dict[Expr, Expr]) -> Block | None:
+    """The block with its outputs taken from the images, where these are equal to what they were."""
+
+    def image(expr: Expr) -> Expr | None:
+        if expr.op != "col" or folding.get(expr.value[0], expr.value[0]) == expr.value[0]:
+            return expr
+        new = expr._replace(value=(folding[expr.value[0]], expr.value[1]))
+        return new if new in classes and classes.get(expr) == classes[new] else None
+
+    select = [image(expr) for expr in slim.select]
+    group = [image(expr) for expr in slim.group or ()]
+    order = [image(key.expr) for key in slim.order]
+    kept = [expr for expr in (*select, *group, *order) if expr is not None]
+    if len(kept) < len(select) + len(group) + len(order):
+        return None
+    width, keys = len(select), len(group)
+    return slim._replace(
+        select=tuple(kept[:width]),
+        group=None if slim.group is None else tuple(kept[width : width + keys]),
+        order=tuple([key._replace(expr=expr) for key, expr in zip(slim.order, kept[width + keys :], strict=True)]),
+    )
 
 
 def _targets(source: Source, block: Block, fixed: set[int]) -> list[int]:

@@ -162,6 +162,44 @@ JOINED = {
         "SELECT id FROM emp WHERE CASE WHEN pay = 2 THEN NULL ELSE 1 END IS NULL",
         "SELECT id FROM emp WHERE pay = 2",
     ),
+    "fixed column in another condition": (
+        "SELECT name FROM emp WHERE dept_id = 1 AND dept_id + 1 > pay",
+        "SELECT name FROM emp WHERE dept_id = 1 AND pay < 2",
+    ),
+    "fixed column of a null side": (
+        "SELECT e.name, d.id FROM emp e LEFT JOIN dept d ON e.boss = d.id WHERE e.boss = 1",
+        "SELECT e.name, d.id FROM emp e LEFT JOIN (SELECT * FROM dept WHERE id = 1) d ON TRUE WHERE e.boss = 1",
+    ),
+    "selected membership": (
+        "SELECT id, dept_id IN (SELECT dept_id FROM emp WHERE pay < 2) FROM emp",
+        "SELECT e.id, CASE WHEN t.i IS NOT NULL THEN TRUE ELSE FALSE END FROM emp e"
+        " LEFT JOIN (SELECT DISTINCT dept_id, 1 i FROM emp WHERE pay < 2) t ON e.dept_id = t.dept_id",
+    ),
+    "grouping of an outer join": (
+        "SELECT d.id, COUNT(e.id), SUM(e.pay) FROM dept d LEFT JOIN emp e ON e.dept_id = d.id GROUP BY d.id",
+        "SELECT d.id, (SELECT COUNT(*) FROM emp e WHERE e.dept_id = d.id), (SELECT SUM(pay) FROM emp e"
+        " WHERE e.dept_id = d.id)"
+        " FROM dept d",
+    ),
+    "count as a group": (
+        "SELECT d.id FROM dept d WHERE (SELECT COUNT(*) FROM emp e WHERE e.dept_id = d.id) > 1",
+        "SELECT d.id FROM dept d JOIN emp e ON e.dept_id = d.id GROUP BY d.id HAVING COUNT(*) > 1",
+    ),
+    "hoisted parent": (
+        "SELECT e.name FROM emp e WHERE EXISTS (SELECT 1 FROM dept d, award a WHERE d.id = e.boss AND d.name = a.job)",
+        "SELECT e.name FROM emp e JOIN dept d ON d.id = e.boss WHERE d.name IN (SELECT job FROM award)",
+    ),
+    "filter along an equality": (
+        "SELECT d.name, v.m FROM dept d JOIN (SELECT dept_id, MAX(pay) m FROM emp GROUP BY dept_id) v"
+        " ON v.dept_id = d.id"
+        " WHERE d.id > 0",
+        "SELECT d.name, v.m FROM dept d"
+        " JOIN (SELECT dept_id, MAX(pay) m FROM emp WHERE dept_id > 0 GROUP BY dept_id) v ON v.dept_id = d.id",
+    ),
+    "folded source that is returned": (
+        "SELECT DISTINCT e.job FROM award e WHERE EXISTS (SELECT 1 FROM award f WHERE f.job = e.job AND f.sum > 1)",
+        "SELECT DISTINCT job FROM award WHERE sum > 1",
+    ),
     "neutral elements": ("SELECT (boss + 0) * 1 FROM emp", "SELECT boss FROM emp"),
 }
 
@@ -259,6 +297,27 @@ NEIGHBOURS = {
     "atom under duplicates": (
         "SELECT a.job FROM award a, award b WHERE a.job = b.job",
         "SELECT job FROM award",
+    ),
+    "grouping of an outer join that counts rows": (
+        "SELECT d.id, COUNT(*) FROM dept d LEFT JOIN emp e ON e.dept_id = d.id GROUP BY d.id",
+        "SELECT d.id, (SELECT COUNT(*) FROM emp e WHERE e.dept_id = d.id) FROM dept d",
+    ),
+    "grouping of an outer join by a name": (
+        "SELECT d.name, COUNT(e.id) FROM dept d LEFT JOIN emp e ON e.dept_id = d.id GROUP BY d.name",
+        "SELECT d.name, (SELECT COUNT(*) FROM emp e WHERE e.dept_id = d.id) FROM dept d",
+    ),
+    "count with 0 as a group": (
+        "SELECT d.id FROM dept d WHERE (SELECT COUNT(*) FROM emp e WHERE e.dept_id = d.id) < 2",
+        "SELECT d.id FROM dept d JOIN emp e ON e.dept_id = d.id GROUP BY d.id HAVING COUNT(*) < 2",
+    ),
+    "fixed column of the null side": (
+        "SELECT e.name, d.id FROM emp e LEFT JOIN dept d ON d.id = 1",
+        "SELECT e.name, 1 FROM emp e LEFT JOIN dept d ON d.id = 1",
+    ),
+    "selected membership of a nullable column": (
+        "SELECT id, boss IN (SELECT dept_id FROM emp) FROM emp",
+        "SELECT e.id, CASE WHEN t.i IS NOT NULL THEN TRUE ELSE FALSE END FROM emp e"
+        " LEFT JOIN (SELECT DISTINCT dept_id, 1 i FROM emp) t ON e.boss = t.dept_id",
     ),
     "branches in between": (
         "SELECT CASE WHEN boss > 2 THEN 2 WHEN pay > 1 THEN 3 WHEN pay > 0 THEN 2 ELSE 1 END FROM emp",
