@@ -167,8 +167,12 @@ def test_wrong_usage_says_what_is_wrong(argv: list[str], said: str, capsys: pyte
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("columns", ["20", "80", "300"])
 @pytest.mark.parametrize("argv", [["--help"], ["-h"], []])
-def test_the_overview_names_every_command(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_overview_names_every_command(
+    argv: list[str], columns: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
     main(argv)
     captured = capsys.readouterr()
     if argv != ["-h"]:

@@ -238,6 +238,17 @@ def test_bad_databases(tmp_path, capsys, url, status):
     assert said.err.startswith("BAD_ARGS" if status == 5 else "IO_ERROR")
 
 
+@pytest.mark.parametrize("wrong", [["--bogus"], ["--cases"], ["stray"], ["--show-dif", "x"]])
+def test_wrong_flags_of_a_check_are_bad_input(capsys, wrong):
+    assert main(["sql", "check", "--db", "sqlite:///x.db", *wrong]) == 5
+    assert capsys.readouterr().err.startswith("BAD_ARGS: ")
+
+
+def test_help_of_a_check_is_no_error(capsys):
+    assert main(["sql", "check", "--help"]) == 0
+    assert "--min-accuracy" in capsys.readouterr().out
+
+
 def test_missing_options(capsys):
     assert main(["sql", "check"]) == 5
     assert "--cases" in capsys.readouterr().err

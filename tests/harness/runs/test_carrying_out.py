@@ -210,6 +210,26 @@ def test_retry_errors_asks_again_only_what_ended_in_error(tmp_path: Path) -> Non
     assert grades(stored) == {"c1": ["EXACT"], "c2": ["EXACT"]}
 
 
+@pytest.mark.parametrize(
+    ("answer", "asked_again"),
+    [
+        (NoQuery(reason="transport", message="503"), True),
+        (NoQuery(reason="target_crashed", message="exit 1"), True),
+        (NoQuery(reason="unparseable", message="words"), False),
+        (NoQuery(reason="truncated", message="cut"), False),
+        (NoQuery(reason="empty", message="nothing"), False),
+        (NoQuery(reason="content_filter", message="blocked"), False),
+        (Refusal(message="no such field"), False),
+    ],
+)
+def test_retry_errors_never_asks_again_what_was_answered(tmp_path: Path, answer: Answer, asked_again: bool) -> None:
+    first = run(plan(tmp_path / "r", [case(1)]), CountingTarget(lambda asked, repeat: answer))
+    assert grades(first) == {"c1": ["ERROR"]}
+    again = CountingTarget(right)
+    run(plan(tmp_path / "r", [case(1)], resume=True, retry_errors=True), again)
+    assert again.asked == Counter({("c1", 0): 1} if asked_again else {})
+
+
 def test_a_budget_ends_the_run_without_an_outcome_for_the_refused_call(tmp_path: Path) -> None:
     def until_three(asked: Case, repeat: int) -> Answer:
         if asked.id == "c3":

@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from harness.errors import SandboxError, UsageError
+from harness.sandbox.documents import comparable
 from harness.sandbox.executor import FixtureExecutor, bound
 from harness.sandbox.fixtures import open_fixture
 from harness.sandbox.sandbox import Sandbox
@@ -232,8 +233,88 @@ def test_embedded_takes_the_script_beside_the_corpus(data, tmp_path):
     finally:
         made.close()
     bare = FixtureExecutor("embedded", folder=tmp_path)
-    with pytest.raises(UsageError, match="needs data"):
+    with pytest.raises(UsageError, match="no data to run the queries on"):
         asyncio.run(bare.execute(sql("SELECT 1", "sql"), SqlAnswer(text="SELECT 1"), now=NOW))
+
+
+ORDERS = "CREATE TABLE orders (id INTEGER, status TEXT); INSERT INTO orders VALUES (1, 'NEW'), (2, NULL);"
+DOCUMENTS = '{"_id": 1, "n": 5, "m": 1}\n{"_id": 2, "n": 7}\n'
+
+
+@pytest.mark.parametrize("word", ["embedded", "duckdb"])
+@pytest.mark.parametrize("place", ["", ":{}", ":{}/fixture.sql", ":{}/fixture.jsonl"])
+def test_each_backend_gets_its_own_part_of_the_fixture(tmp_path, word, place):
+    (tmp_path / "fixture.sql").write_text(ORDERS)
+    (tmp_path / "fixture.jsonl").write_text(DOCUMENTS)
+    made = FixtureExecutor(word + place.format(tmp_path), folder=tmp_path, workers=1, collection=lambda case: "items")
+    found = mongo('{"n": 7}')
+    try:
+        tables = asyncio.run(
+            made.execute(sql("SELECT 2", "sql"), SqlAnswer(text="SELECT max(id) FROM orders"), now=NOW)
+        )
+        items = asyncio.run(made.execute(found, MongoAnswer(text="db.items.find({n: {$gt: 6}})"), now=NOW))
+        wrong = asyncio.run(made.execute(found, MongoAnswer(text="db.others.find({n: {$gt: 6}})"), now=NOW))
+    finally:
+        made.close()
+    assert (tables.outcome, tables.engine.split()[0]) == ("match", {"embedded": "postgresql"}.get(word, word))
+    assert (items.outcome, items.engine.split()[0], wrong.outcome) == ("match", "mongodb", "generated_error")
+
+
+@pytest.mark.parametrize(("there", "backend"), [("fixture.sql", "mongo"), ("fixture.jsonl", "sql")])
+def test_a_backend_without_its_part_is_named(tmp_path, there, backend):
+    (tmp_path / there).write_text("")
+    made = FixtureExecutor(str(tmp_path / there))
+    case, answer = (
+        (mongo("{}"), MongoAnswer(text="{}")) if backend == "mongo" else (sql("SELECT 1"), SqlAnswer(text="SELECT 1"))
+    )
+    with pytest.raises(UsageError, match=f"{there} has no fixture"):
+        asyncio.run(made.execute(case, answer, now=NOW))
+
+
+def mongo(text):
+    return Case(id="c", nl="q", backend="mongo", expectation=ExpectMongo(text=text))
+
+
+PARTS = [
+    ('{"n": 5}', '{"filter": {"n": 5}, "projection": {"n": 1}, "limit": 1}', '{"filter": {"n": 5}}'),
+    (
+        '{"filter": {}, "limit": 3}',
+        "db.i.find({a: 1}, {b: 1}).limit(4)",
+        '{"collection": "i", "filter": {"a": 1}, "limit": 4}',
+    ),
+    ('{"filter": {}, "sort": {"n": 1}}', '{"filter": {"n": 5}, "sort": [{"field": "n", "order": -1}]}', None),
+    ("db.i.find({n: 5})", '{"filter": {"n": 5}, "limit": 1}', None),
+    ('{"n": 5}', "db.i.findOne({n: 5})", None),
+    ('{"n": 5}', "db.i.aggregate([{$match: {n: 5}}])", None),
+    ('{"n": 5}', "no query", None),
+]
+
+
+@pytest.mark.parametrize(("golden", "answer", "run"), PARTS)
+def test_what_the_golden_leaves_open_is_not_run(golden, answer, run):
+    assert comparable(golden, answer, NOW) == (answer if run is None else run)
+
+
+PERMUTED = [
+    ("SELECT a, b FROM t", "SELECT b, a FROM t", "match", "mismatch"),
+    ("SELECT a, b FROM t ORDER BY a", "SELECT b, a FROM t ORDER BY a", "match", "mismatch"),
+    ("SELECT a, b FROM t", "SELECT b AS c, a FROM t", "mismatch", "mismatch"),
+    ("SELECT a, b FROM t", "SELECT a, a AS b FROM t", "mismatch", "mismatch"),
+    ("SELECT a, a FROM t", "SELECT b, a FROM t", "mismatch", "mismatch"),
+    ("SELECT a, b FROM t", "SELECT a, b FROM t", "match", "match"),
+]
+
+
+@pytest.mark.parametrize(("golden", "answer", "loosely", "strictly"), PERMUTED)
+def test_columns_in_another_order(data, executor, golden, answer, loosely, strictly):
+    loose = FixtureExecutor(str(data / "shop.db"), workers=1, any_order=True)
+    case = sql(golden, result_rules=ResultRules(order_matters="ORDER" in golden))
+    try:
+        found = asyncio.run(loose.execute(case, SqlAnswer(text=answer), now=NOW))
+    finally:
+        loose.close()
+    assert found.outcome == loosely
+    assert asyncio.run(executor.execute(case, SqlAnswer(text=answer), now=NOW)).outcome == strictly
 
 
 def test_parameters_are_bound():
