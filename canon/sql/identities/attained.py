@@ -10,7 +10,10 @@ EXTREMES = frozenset({("min", False), ("max", False)})
 
 
 def attained_extreme(block: Block, ctx: Context) -> Block | None:
-    """`SELECT t.k, t.d FROM t JOIN (SELECT k, MIN(d) m FROM t GROUP BY k) g ON t.k = g.k AND t.d = g.m`  =  `SELECT k, MIN(d) FROM t GROUP BY k`.
+    """A row joined to its group by key and extreme is the group.
+
+    `SELECT t.k, t.d FROM t JOIN (SELECT k, MIN(d) m FROM t GROUP BY k) g ON t.k = g.k AND t.d = g.m`
+    =  `SELECT k, MIN(d) FROM t GROUP BY k`.
 
     Where (k, d) holds a key of t and neither is NULL, exactly one row of t reaches the extreme of its group.
     """
@@ -28,7 +31,7 @@ def attained_extreme(block: Block, ctx: Context) -> Block | None:
 
 
 def _outputs(group: Source) -> tuple[str, dict[str, int]] | None:
-    """The table of a grouped derived table, and where its keys and its one extreme are, by the column that they are of."""
+    """The table of a grouped derived table, and where its keys and its one extreme are, by their columns."""
     inner = group.rel
     if group.kind != "derived" or not isinstance(inner, Block) or not inner.group or len(inner.sources) != 1:
         return None

@@ -1,4 +1,4 @@
-"""CASE by what it chooses where, whatever the order and nesting of its branches; closed domains of declared values (P8, P2)."""
+"""CASE by what it chooses where, however its branches are ordered and nested; closed domains (P8, P2)."""
 
 from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, lit
 from canon.sql.context import Context
@@ -86,7 +86,11 @@ def _members(value: Span, values: tuple[str, ...]) -> list[str] | None:
 
 
 def canonical_case(block: Block, ctx: Context) -> Block | None:
-    """`CASE WHEN x > 9 THEN a WHEN x > 5 THEN b ELSE c END`  =  `CASE WHEN x <= 5 THEN c WHEN x <= 9 THEN b ELSE a END`."""
+    """The branches of a CASE, in the order of what they choose.
+
+    `CASE WHEN x > 9 THEN a WHEN x > 5 THEN b ELSE c END`
+    =  `CASE WHEN x <= 5 THEN c WHEN x <= 9 THEN b ELSE a END`.
+    """
     if not mentions(block, frozenset({"case"})):
         return None
 
@@ -100,7 +104,11 @@ def canonical_case(block: Block, ctx: Context) -> Block | None:
 
 
 def _flat(expr: Expr, ctx: Context) -> Expr | None:
-    """`CASE WHEN p THEN CASE WHEN q THEN a ELSE b END ELSE c END`  =  `CASE WHEN p AND q THEN a WHEN p THEN b ELSE c END`."""
+    """A CASE inside a branch, as branches.
+
+    `CASE WHEN p THEN CASE WHEN q THEN a ELSE b END ELSE c END`
+    =  `CASE WHEN p AND q THEN a WHEN p THEN b ELSE c END`.
+    """
     for place in range(1, len(expr.args) - 1, 2):
         inner = expr.args[place]
         if inner.op != "case":
@@ -256,7 +264,10 @@ def _start(value: Span) -> tuple[int, str, object]:
 
 
 def difference_of_sums(block: Block, ctx: Context) -> Block | None:
-    """`SUM(CASE WHEN x = 'a' THEN n ELSE 0 END) - SUM(CASE WHEN x = 'b' THEN n ELSE 0 END)`  =  `SUM(CASE x WHEN 'a' THEN n WHEN 'b' THEN -n ELSE 0 END)`.
+    """The difference of two sums of choices by one column, as one sum.
+
+    `SUM(CASE WHEN x = 'a' THEN n ELSE 0 END) - SUM(CASE WHEN x = 'b' THEN n ELSE 0 END)`
+    =  `SUM(CASE x WHEN 'a' THEN n WHEN 'b' THEN -n ELSE 0 END)`.
 
     For whole numbers and decimals that are never NULL, and a choice by one column.
     """

@@ -10,6 +10,7 @@ from canon.sql.predicates import truth
 
 ROWS = Expr("agg", ("count", False), ())
 ONE = lit("int", "1")
+MAX_DIGITS = 4
 
 
 def _counts(block: Block, new: Expr) -> Block:
@@ -23,7 +24,11 @@ def _counts(block: Block, new: Expr) -> Block:
 
 
 def rows_with_a_match(block: Block, ctx: Context) -> Block | None:
-    """`SELECT COUNT(*) FROM p WHERE EXISTS (c WHERE c.fk = p.id)`  =  `SELECT COUNT(DISTINCT p.id) FROM p JOIN c ON c.fk = p.id`."""
+    """The count of rows with a match, as a count of distinct keys.
+
+    `SELECT COUNT(*) FROM p WHERE EXISTS (c WHERE c.fk = p.id)`
+    =  `SELECT COUNT(DISTINCT p.id) FROM p JOIN c ON c.fk = p.id`.
+    """
     if block.group is None or block.extra or block.lefts or len(block.sources) != 1 or has_window(block):
         return None
     calls = aggregates(block)
@@ -47,7 +52,11 @@ def _joinable(part: Expr) -> bool:
 
 
 def distinct_rows(block: Block, ctx: Context) -> Block | None:
-    """`SELECT k, COUNT(*) FROM (SELECT DISTINCT k, x FROM t) d GROUP BY k`  =  `SELECT k, COUNT(DISTINCT x) FROM t GROUP BY k`, for an x never NULL."""
+    """The count of distinct rows, as a distinct count.
+
+    `SELECT k, COUNT(*) FROM (SELECT DISTINCT k, x FROM t) d GROUP BY k`
+    =  `SELECT k, COUNT(DISTINCT x) FROM t GROUP BY k`, for an x never NULL.
+    """
     if block.group is None or block.extra or block.lefts or block.where or len(block.sources) != 1 or has_window(block):
         return None
     source = block.sources[0]
@@ -102,7 +111,11 @@ def _reads(expr: Expr, sid: int, position: int) -> bool:
 
 
 def filtered_count(block: Block, ctx: Context) -> Block | None:
-    """`SELECT COUNT(CASE WHEN p THEN 1 END) FROM t`  =  `SELECT COUNT(*) FROM t WHERE p`, where nothing else is computed."""
+    """One count for the other.
+
+    `SELECT COUNT(CASE WHEN p THEN 1 END) FROM t`
+    =  `SELECT COUNT(*) FROM t WHERE p`, where nothing else is computed.
+    """
     if block.group != () or block.having or block.extra or has_window(block):
         return None
     calls = set(aggregates(block))
@@ -142,9 +155,9 @@ def real_product(block: Block, ctx: Context) -> Block | None:
         if expr.op != "cast" or expr.value[0] != "real" or expr.args[0].op != "*":
             return None
         for one, other in (expr.args[0].args, expr.args[0].args[::-1]):
-            if one.op == "agg" and one.value[0] == "count" and other.op == "lit" and other.value[0] == "int":
-                if len(other.value[1]) <= 4:
-                    return Expr("*", "commutes", (one, lit("dec", other.value[1])))
+            factor = other.value[1] if other.op == "lit" and other.value[0] == "int" else ""
+            if one.op == "agg" and one.value[0] == "count" and 1 <= len(factor) <= MAX_DIGITS:
+                return Expr("*", "commutes", (one, lit("dec", factor)))
         return None
 
     return in_expressions(block, law, ctx)

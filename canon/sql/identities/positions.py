@@ -10,7 +10,7 @@ Law = Callable[[Expr], Expr | None]
 
 
 def mentions(block: Block, ops: frozenset[str]) -> bool:
-    """Whether an expression of one of the kinds occurs in a block, subqueries left alone: whether a law is worth trying."""
+    """Whether an expression of one of the kinds occurs in a block, subqueries left alone."""
     stack = [*block.where, *block.select, *block.having, *(block.group or ()), *(key.expr for key in block.order)]
     lefts = list(block.lefts)
     while lefts:

@@ -149,7 +149,11 @@ def _of_own_table(body: Block, call: Expr, column: Expr, block: Block) -> bool:
 
 
 def greatest_group(block: Block, ctx: Context) -> Block | None:
-    """`HAVING COUNT(*) >= ALL (SELECT COUNT(*) … GROUP BY k)`  =  `HAVING COUNT(*) = (SELECT MAX(n) FROM (SELECT COUNT(*) n … GROUP BY k))`."""
+    """The group whose aggregate no other exceeds.
+
+    `HAVING COUNT(*) >= ALL (SELECT COUNT(*) … GROUP BY k)`
+    =  `HAVING COUNT(*) = (SELECT MAX(n) FROM (SELECT COUNT(*) n … GROUP BY k))`.
+    """
     if not block.group or block.extra or not copyable(block):
         return None
     for index, part in enumerate(block.having):

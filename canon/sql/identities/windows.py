@@ -1,4 +1,4 @@
-"""Window functions as what they compute: aggregates of a row's own group, of the rows before it, ranks as counts (W1, W2)."""
+"""Window functions as what they compute: aggregates of a group or of the rows before it, ranks as counts (W1, W2)."""
 
 from canon.sql.algebra import Block, Expr, Order, lit, rewrite_own
 from canon.sql.context import Context
@@ -21,7 +21,11 @@ def _parts(call: Expr) -> tuple[tuple[Expr, ...], tuple[Expr, ...], tuple[Expr, 
 
 
 def first_value(block: Block, ctx: Context) -> Block | None:
-    """`FIRST_VALUE(x) OVER (PARTITION BY k ORDER BY x)`  =  `MIN(x) OVER (PARTITION BY k)`, for an x that is never NULL."""
+    """The first value of a partition sorted by itself, as its extreme.
+
+    `FIRST_VALUE(x) OVER (PARTITION BY k ORDER BY x)`
+    =  `MIN(x) OVER (PARTITION BY k)`, for an x that is never NULL.
+    """
     if not mentions(block, frozenset({"window"})):
         return None
     known = not_null_terms(block)
@@ -101,7 +105,10 @@ def _settled(expr: Expr, keys: tuple[Expr, ...], determined: Determined) -> bool
 
 
 def window_as_subquery(block: Block, ctx: Context) -> Block | None:
-    """`SUM(x) OVER (PARTITION BY k ORDER BY d)`  =  `(SELECT SUM(x) … WHERE k = t.k AND d <= t.d)` over the same rows; so ranks as counts.
+    """A window function, as a subquery over the same rows.
+
+    `SUM(x) OVER (PARTITION BY k ORDER BY d)`
+    =  `(SELECT SUM(x) … WHERE k = t.k AND d <= t.d)` over the same rows; so ranks as counts.
 
     Partition and sort keys must never be NULL; there is one sort key, and the frame is the default one.
     """
@@ -141,7 +148,7 @@ def ranks_below(block: Block, ctx: Context) -> Block | None:
 
         changed = _rewritten(inner, law)
         if changed is not None:
-            sources = block.sources[:index] + (source._replace(rel=changed),) + block.sources[index + 1 :]
+            sources = (*block.sources[:index], source._replace(rel=changed), *block.sources[index + 1 :])
             return block._replace(sources=sources)
     return None
 
@@ -157,9 +164,7 @@ def _subquery(call: Expr, block: Block, known: set[Expr], ctx: Context) -> Expr 
         return None
     if window.name not in AGGREGATES and not (window.name in RANKS and keys):
         return None
-    copy, renumbered = fresh_copy(
-        block._replace(select=(*arguments, *partition, *keys), order=(), limit=None, offset=None), ctx
-    )
+    copy, _ = fresh_copy(block._replace(select=(*arguments, *partition, *keys), order=(), limit=None, offset=None), ctx)
     mine = copy.select
     count = len(arguments)
     links = [equal(mine[count + place], key, ctx) for place, key in enumerate(partition)]

@@ -1,4 +1,5 @@
 """Counts of rows that differ, match or meet a condition: the pairs that are joined and the neighbours that are not."""
+# ruff: noqa: E501  (a query is one line, so that a pair can be read side by side)
 
 import sqlite3
 

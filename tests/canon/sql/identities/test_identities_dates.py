@@ -1,4 +1,5 @@
 """Parts, prefixes and differences of days: the pairs that they join and the neighbours that they must not."""
+# ruff: noqa: E501  (a query is one line, so that a pair can be read side by side)
 
 import pytest
 

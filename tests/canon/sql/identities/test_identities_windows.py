@@ -1,4 +1,5 @@
 """Windows, subqueries of one value and extremes: the pairs that are joined and the neighbours that are not."""
+# ruff: noqa: E501  (a query is one line, so that a pair can be read side by side)
 
 import pytest
 
