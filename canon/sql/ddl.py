@@ -37,6 +37,9 @@ _TYPES: dict[str, ColumnType] = {
 }  # fmt: skip
 
 
+BINARY_COLLATIONS = frozenset({"binary", "c", "posix", "ucs_basic"})
+
+
 @dataclass
 class _Draft:
     """A table while its statements are being read."""
@@ -163,6 +166,9 @@ def _column(item: exp.ColumnDef, draft: _Draft, facts: Dialect) -> None:
             not_null = not_null or facts.name != "sqlite" or (found == "integer" and _says_integer(name, draft))
         elif isinstance(constraint, exp.UniqueColumnConstraint):
             draft.unique.append((name,))
+        elif isinstance(constraint, exp.CollateColumnConstraint) and found == "text":
+            if constraint.this.name.lower() not in BINARY_COLLATIONS:
+                found = "any"  # equality that folds is not the equality of texts that laws rely on
         elif isinstance(constraint, exp.Reference):
             _reference((name,), constraint, draft, facts)
         elif isinstance(constraint, exp.CheckColumnConstraint):

@@ -321,7 +321,7 @@ class Determined:
 
     def _constants(self, block: Block) -> None:
         for part in block.where:
-            if part.op == "isnull" or (part.op == "span" and _is_point(part)):
+            if part.op == "isnull" or (part.op == "span" and _is_point(part) and _as_written(part, self.ctx)):
                 self.terms.add(part.args[0])
 
     def holds(self, expr: Expr) -> bool:
@@ -345,7 +345,7 @@ class Determined:
             changed = False
             for ours, theirs in self._equalities:
                 for known, other in ((ours, theirs), (theirs, ours)):
-                    if other not in self.terms and self.holds(known):
+                    if other not in self.terms and self.holds(known) and fixes(known, other, self.ctx):
                         self.terms.add(other)
                         changed = True
             for sid, source in self.own.items():
@@ -372,13 +372,13 @@ class Determined:
         pending = {source.sid: source for source in left.sources}
         equalities = _equalities(left.on)
         not_null = set().union(*(rejected(part) for part in left.on)) if left.on else set()
-        self.terms |= {p.args[0] for p in left.on if p.op == "span" and _is_point(p)}
+        self.terms |= {p.args[0] for p in left.on if p.op == "span" and _is_point(p) and _as_written(p, self.ctx)}
         progress = True
         while progress and pending:
             progress = False
             for ours, theirs in equalities:
                 for known, other in ((ours, theirs), (theirs, ours)):
-                    if other not in self.terms and self.holds(known):
+                    if other not in self.terms and self.holds(known) and fixes(known, other, self.ctx):
                         self.terms.add(other)
                         progress = True
             for sid, source in list(pending.items()):
@@ -413,6 +413,16 @@ def _equalities(parts: Iterable[Expr]) -> list[tuple[Expr, Expr]]:
         elif part.op == "eqclass":
             found.extend((part.args[0], other) for other in part.args[1:])
     return found
+
+
+def fixes(known: Expr, other: Expr, ctx: Context) -> bool:
+    """Whether a term that equals a fixed one is fixed: many texts (`1`, `01`) equal one number."""
+    return type_of(other, ctx) != "text" or type_of(known, ctx) == "text"
+
+
+def _as_written(point: Expr, ctx: Context) -> bool:
+    """Whether a term that is held to a literal is compared as what it is, not a text as a number."""
+    return bool(point.value.kind != "num") or type_of(point.args[0], ctx) != "text"
 
 
 def _columns_of(expr: Expr) -> set[Expr]:

@@ -127,6 +127,8 @@ class Regions:
 
     def axes(self) -> tuple[list[Expr], list[Axis]] | None:
         """The columns and free atoms with their representatives; `None` where the literals cannot be told apart."""
+        if any(atom.op == "col" for atom in self.free.values()):
+            return None  # a column read as a condition is no atom beside the ranges of the same column
         looked_at = dict.fromkeys(
             (*self.cuts, *self.nulls, *self.flags, *self.members, *(c for link in self.links for c in link))
         )

@@ -30,6 +30,7 @@ from canon.sql.scalars import Scalars, bound
 from canon.sql.scope import Cte, Item, Scope
 
 MAX_CTE_READS = 200
+DEFAULT_SCHEMAS = {"postgres": "public", "sqlite": "main", "duckdb": "main", "tsql": "dbo", "snowflake": "public"}
 
 KNOWN_SELECT = frozenset(
     {
@@ -395,6 +396,13 @@ class _SelectReader:
             for join in node.args.get("joins") or ():
                 self._join(join, joined)
 
+    def _qualified(self, node: exp.Table, name: str) -> str:
+        """A table's name with the schema it is asked of, unless that is where bare names are looked up."""
+        parts = [self.scope.fold(part) for part in (node.args.get("catalog"), node.args.get("db")) if part is not None]
+        if len(parts) == 1 and parts[0].lower() == DEFAULT_SCHEMAS.get(self.ctx.dialect.name):
+            return name
+        return ".".join((*parts, name))
+
     def _table(self, node: exp.Table, joined: Joined) -> None:
         for flag in ("sample", "pivots", "version", "when", "ordinality", "changes", "partition"):
             if node.args.get(flag):
@@ -414,13 +422,12 @@ class _SelectReader:
         folded = self.scope.fold(node.this)
         if facts is not None:
             self.ctx.tables[sid] = facts
-            name = facts.name
+            name = self._qualified(node, facts.name)
             columns: dict[str, str | int] | None = {
                 (c.lower() if self.ctx.dialect.fold == "insensitive" else c): c for c in facts.columns
             }
         else:
-            database = node.args.get("db")
-            name = folded if database is None else f"{self.scope.fold(database)}.{folded}"
+            name = self._qualified(node, folded)
             columns = None
         self.ctx.named.add(name)
         source = Source(sid, "table", name)

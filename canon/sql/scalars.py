@@ -10,7 +10,7 @@ from sqlglot import exp
 from canon.errors import ReadError
 from canon.schema import ColumnType
 from canon.sql import calendar
-from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, Rel, Window, junction, lit
+from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, Rel, Window, junction, lit, sids
 from canon.sql.context import Context
 from canon.sql.ddl import column_type
 from canon.sql.facts import PREDICATES, exactly_one_row, nullable, output_width, type_of
@@ -191,7 +191,24 @@ class Scalars:
                 "and", [self.compare("=", self.scalar(a), self.scalar(b)) for a, b in zip(ours, theirs, strict=True)]
             )
             return equal if op == "=" else negate(equal, self.ctx)
-        return self.compare(op, self.scalar(left), self.scalar(right))
+        first, second = self.scalar(left), self.scalar(right)
+        if self._lost(left, first):
+            first = self._bare(left, first, second)
+        if self._lost(right, second):
+            second = self._bare(right, second, first)
+        return self.compare(op, first, second)
+
+    @staticmethod
+    def _lost(node: exp.Expr, value: Expr) -> bool:
+        """Whether a default that is never taken was left off a column."""
+        return value.op == "col" and isinstance(node.unnest(), exp.Coalesce)
+
+    def _bare(self, node: exp.Expr, value: Expr, other: Expr) -> Expr:
+        """A column that SQLite compares without its affinity (3.2: a member of a list, an operand of COALESCE)."""
+        kinds = (type_of(value, self.ctx) == "text", type_of(other, self.ctx) == "text")
+        if self.ctx.dialect.coerces != "affinity" or value.op != "col" or kinds[0] == kinds[1]:
+            return value
+        return Expr("func", ("bare",), (value,))
 
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:
         """A comparison of two lowered scalars, predicates among them read by value."""
@@ -284,8 +301,8 @@ class Scalars:
                 parts.append(junction("and", [self.compare("=", self.scalar(a), self.scalar(b)) for a, b in pairs]))
             return junction("or", parts)
         term = self.scalar(node.this)
-        found = junction("or", [self.compare("=", term, self.scalar(item)) for item in items])
-        return found
+        members = [self._bare(item, self.scalar(item), term) for item in items]
+        return junction("or", [self.compare("=", term, member) for member in members])
 
     def _between(self, node: exp.Between) -> Expr:
         if node.args.get("symmetric"):
@@ -550,10 +567,18 @@ class Scalars:
         if distinct and name in {"min", "max"}:
             self.ctx.used.add("distinct-in-extremum")
             distinct = False
+        if self._of_outer(args):
+            self.ctx.loose = True  # the aggregate is one of an enclosing query
         if name == "count" and len(args) == 1 and args[0].op == "lit" and not distinct and args[0] != NULL:
             self.ctx.used.add("count-constant")
             args = ()
         return Expr("agg", (name, distinct), args)
+
+    def _of_outer(self, args: tuple[Expr, ...]) -> bool:
+        """Whether arguments of an aggregate mention enclosing queries' columns alone."""
+        mentioned = set().union(*(sids(arg) for arg in args)) if args else set()
+        own = {item.source.sid for item in self.scope.items}
+        return bool(mentioned) and not mentioned & own
 
     def _filter(self, node: exp.Filter) -> Expr:
         inner = self.scalar(node.this)

@@ -2,7 +2,7 @@
 
 from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, Order, columns, contains, lit, rewrite_own
 from canon.sql.context import Context
-from canon.sql.facts import PREDICATES, Determined, duplicate_free, keys_of, not_null_terms, nullable
+from canon.sql.facts import PREDICATES, Determined, duplicate_free, keys_of, not_null_terms, nullable, type_of
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, own_sids
 from canon.sql.predicates import truth
 
@@ -233,7 +233,9 @@ def aggregates_of_keys(block: Block, ctx: Context) -> Block | None:
     determined = Determined(block, ctx, given=block.group)
     for call in aggregates(block):
         if len(call.args) == 1 and call.args[0].op != "lit" and determined.holds(call.args[0]):
-            if call.value in {("min", False), ("max", False), ("sum", True)}:
+            if call.value in {("min", False), ("max", False)} or (
+                call.value == ("sum", True) and _is_number(call, ctx)
+            ):
                 mapping[call] = call.args[0]
             elif call.value == ("count", True):
                 mapping[call] = Expr("case", None, (Expr("notnull", None, call.args), ONE, ZERO))
@@ -246,7 +248,7 @@ def one_row_groups(block: Block, ctx: Context) -> Block | None:
         return None
     mapping: dict[Expr, Expr] = {}
     for call in aggregates(block):
-        new = _of_one_row(call)
+        new = _of_one_row(call, ctx)
         if new is None:
             return None
         mapping[call] = new
@@ -254,8 +256,15 @@ def one_row_groups(block: Block, ctx: Context) -> Block | None:
     return plain._replace(group=None, having=(), where=conjoined((*plain.where, *plain.having), ctx))
 
 
-def _of_one_row(call: Expr) -> Expr | None:
+def _is_number(call: Expr, ctx: Context) -> bool:
+    """Whether what is summed is a number: the sum of one text is another value than the text."""
+    return type_of(call.args[0], ctx) in {"integer", "decimal", "real"}
+
+
+def _of_one_row(call: Expr, ctx: Context) -> Expr | None:
     name = call.value[0]
+    if name == "sum" and not _is_number(call, ctx):
+        return None
     if name == "count" and not call.args:
         return ONE
     if name in {"min", "max", "sum"} and len(call.args) == 1:

@@ -15,7 +15,7 @@ from canon.sql.algebra import (
     substitution,
 )
 from canon.sql.context import Context
-from canon.sql.facts import not_null_terms, nullable, output_width, padded_sids
+from canon.sql.facts import not_null_terms, nullable, output_width, padded_sids, type_of
 from canon.sql.identities.membership import equal
 from canon.sql.identities.shapes import has_window
 from canon.sql.predicates import absorb, merge
@@ -245,6 +245,8 @@ def _test(first: Block, other: Rel, ctx: Context) -> Expr | None:
         for mine, its in zip(first.select, other.select, strict=True):
             if nullable(mine, ctx, ours) and nullable(its, ctx, theirs):
                 return None
+            if (type_of(mine, ctx) == "text") != (type_of(its, ctx) == "text"):
+                return None  # set operations tell a text from a number where `=` converts
             tests.append(equal(mine, its, ctx))
     where = merge("and", [*other.where, *tests], ctx)
     parts_of = where.args if where.op == "and" else (where,)

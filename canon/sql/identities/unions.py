@@ -1,6 +1,6 @@
 """Blocks over UNION ALL: filters, projections and aggregates go into the branches (U3, A8)."""
 
-from canon.sql.algebra import Block, Expr, Rel, SetOp, Source, col, left_expressions, rewrite_rel
+from canon.sql.algebra import Block, Expr, Rel, SetOp, Source, col, columns, left_expressions, rewrite_rel, walk
 from canon.sql.context import Context
 from canon.sql.facts import output_facts
 from canon.sql.identities.derived import mapping_of
@@ -35,6 +35,8 @@ def over_union(block: Block, ctx: Context) -> Rel | None:
         return None
     if any(_asks_inside(expr) for expr in (*block.where, *block.select)):
         return None
+    if _reads_by_type(block, source, ctx):
+        return None
     branches: list[Rel] = []
     for branch in union.branches:
         sid = ctx.fresh()
@@ -61,6 +63,8 @@ def join_over_union(block: Block, ctx: Context) -> Rel | None:
         rest = block._replace(sources=block.sources[:index] + block.sources[index + 1 :], distinct=False)
         if union.limit is not None or union.offset is not None or not copyable(rest):
             continue
+        if _reads_by_type(block, source, ctx):
+            continue
         branches: list[Rel] = []
         for branch in union.branches:
             copy, _ = fresh_copy(rest, ctx)
@@ -72,6 +76,24 @@ def join_over_union(block: Block, ctx: Context) -> Rel | None:
             branches.append(moved._replace(sources=(*moved.sources, Source(sid, "derived", "", branch))))
         return SetOp("union", not block.distinct, tuple(branches))
     return None
+
+
+BY_TYPE = frozenset({"/", "%", "div", "cast", "func", "like"})
+
+
+def _reads_by_type(block: Block, source: Source, ctx: Context) -> bool:
+    """Whether an operator that depends on the type is applied to an output whose branches may be of several types.
+
+    The union converts them to one type first (`x / 2` of integers and reals); SQLite keeps each value as it is.
+    """
+    if ctx.dialect.name == "sqlite" or not isinstance(source.rel, SetOp):
+        return False
+    facts = [output_facts(branch, ctx) for branch in source.rel.branches]
+    kinds = [{fact.type for fact in column} for column in zip(*facts, strict=False)]
+    expressions = [*block.where, *block.select, *(expr for left in block.lefts for expr in left_expressions(left))]
+    nodes = [node for expr in expressions for node in walk(expr) if node.op in BY_TYPE]
+    read = {column.value[1] for node in nodes for column in columns(node) if column.value[0] == source.sid}
+    return any(int(position) >= len(kinds) or len(kinds[int(position)]) > 1 for position in read)
 
 
 def _asks_inside(expr: Expr) -> bool:
