@@ -25,6 +25,16 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m pytest -q -s -p no:cacheprovider tests/bench
 
+# The site lands in docs/site and opens from disk. The variable silences a notice about the theme's successor.
+DOCS_STAMP := $(VENV)/.docs-installed
+
+docs: $(DOCS_STAMP)
+	NO_MKDOCS_2_WARNING=1 PYTHONPATH=. $(BIN)/mkdocs build --strict --quiet -f docs/mkdocs.yml
+
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c .ci/constraints.txt -e '.[docs]'
+	touch $@
+
 # The HTML report is tested in a real browser; Debian's package brings it where the user may install it.
 .PHONY: chromium
 chromium:
@@ -38,7 +48,7 @@ $(STAMP): pyproject.toml .ci/constraints.txt
 # Rewrites the pinned versions from what a fresh resolution of pyproject.toml gives.
 lock:
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --quiet -e '.[dev,docs]'
 	$(BIN)/python -m pip freeze --exclude-editable > .ci/constraints.txt
 
 clean:

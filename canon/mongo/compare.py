@@ -52,7 +52,7 @@ def compare_mongo(
         actual: the answer, in any of these.
         fields: what is declared of paths: `Field`s, or the names of types.
         now: the aware instant to which clock calls fold; without one, a query that asks for the time equals only its
-        own text.
+            own text.
         rules: how long the decision may take.
 
     Returns:
