@@ -52,4 +52,4 @@ lock:
 	$(BIN)/python -m pip freeze --exclude-editable > .ci/constraints.txt
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) docs/site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -27,7 +27,9 @@ MENDED = {"which products cost more than 25": "SELECT name FROM products WHERE p
 # The lines of the rest of a page that end in another status than 0 show it: the status is part of what they say.
 WITH_STATUS_1 = ("-model", "rung grade", "rung explain", "check-goldens", "rung run -dry-run")
 PAGE_NAMES = sorted(str(path.relative_to(PAGES)) for path in PAGES.rglob("*.md"))
-RUN_BY_PAGES = [name for name in PAGE_NAMES if any(hasattr(step, "shown") for step in steps((PAGES / name).read_text()))]
+RUN_BY_PAGES = [
+    name for name in PAGE_NAMES if any(hasattr(step, "shown") for step in steps((PAGES / name).read_text()))
+]
 REFUSED_INPUT = "broken.csv"
 
 
@@ -36,8 +38,13 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
     folder = tmp_path_factory.mktemp("scripts")
     kept = [json.loads(line) for line in (ROOT / "goldens/shop/replies.jsonl").read_text("utf-8").splitlines()]
     own = [_reply(f"T{number}", nl, text) for number, (nl, text) in enumerate(TICKETS.items(), 1)]
-    other = [_reply(line["id"], nl, MENDED[nl]) if (nl := line["match"]["sentence"]) in MENDED else line for line in kept]
-    with ScriptedServer(_script(folder / "a.jsonl", kept + own)) as a, ScriptedServer(_script(folder / "b.jsonl", other)) as b:
+    other = [
+        _reply(line["id"], nl, MENDED[nl]) if (nl := line["match"]["sentence"]) in MENDED else line for line in kept
+    ]
+    with (
+        ScriptedServer(_script(folder / "a.jsonl", kept + own)) as a,
+        ScriptedServer(_script(folder / "b.jsonl", other)) as b,
+    ):
         yield {"https://HOST/v1": a.base_url, "https://OTHER-HOST/v1": b.base_url}
 
 
