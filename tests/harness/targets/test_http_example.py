@@ -12,7 +12,7 @@ from harness.targets.http import HttpTarget
 from harness.types.answers import MongoAnswer, Refusal, SqlAnswer
 from harness.types.cases import Case, ExpectSql
 
-GUIDE = Path(__file__).parents[3] / "docs" / "endpoints-and-services.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "pages" / "endpoints.md"
 
 
 @pytest.mark.parametrize(
