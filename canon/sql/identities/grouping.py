@@ -1,6 +1,6 @@
 """Grouping and DISTINCT: smallest sets of keys, HAVING on keys, duplicates that cannot arise (A1 to A5, D2)."""
 
-from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, Order, columns, contains, lit, rewrite_own
+from canon.sql.algebra import COMPARISONS, FALSE, NULL, TRUE, Block, Expr, Order, columns, contains, lit, rewrite_own
 from canon.sql.context import Context
 from canon.sql.facts import PREDICATES, Determined, duplicate_free, keys_of, not_null_terms, nullable, type_of
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, own_sids
@@ -231,7 +231,10 @@ def aggregates_of_keys(block: Block, ctx: Context) -> Block | None:
         return None
     mapping: dict[Expr, Expr] = {}
     determined = Determined(block, ctx, given=block.group)
+    unconverted = _beside_literals(block) if ctx.dialect.coerces == "affinity" else set()
     for call in aggregates(block):
+        if call in unconverted:
+            continue
         if len(call.args) == 1 and call.args[0].op != "lit" and determined.holds(call.args[0]):
             if call.value in {("min", False), ("max", False)} or (
                 call.value == ("sum", True) and _is_number(call, ctx)
@@ -240,6 +243,18 @@ def aggregates_of_keys(block: Block, ctx: Context) -> Block | None:
             elif call.value == ("count", True):
                 mapping[call] = Expr("case", None, (Expr("notnull", None, call.args), ONE, ZERO))
     return _replace_outputs(block, mapping) if mapping else None
+
+
+def _beside_literals(block: Block) -> set[Expr]:
+    """The aggregates that are compared with a literal of another class, which SQLite converts for a column alone."""
+    nodes = (node for expr in (*block.having, *block.select) for node in _nodes(expr))
+    return {
+        arg
+        for node in nodes
+        if node.op in COMPARISONS and any(side.op == "lit" for side in node.args)
+        for arg in node.args
+        if arg.op == "agg"
+    }
 
 
 def one_row_groups(block: Block, ctx: Context) -> Block | None:

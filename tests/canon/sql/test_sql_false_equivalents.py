@@ -1,0 +1,115 @@
+"""Pairs that look alike but differ in types, collations, schemas or the query an aggregate belongs to: never joined."""
+
+import pytest
+
+from canon.rules import Rules
+from canon.sql import compare_sql, read_schema
+
+DDL = """
+CREATE TABLE t (id INTEGER PRIMARY KEY, a INTEGER, n INTEGER NOT NULL, s TEXT, w TEXT NOT NULL, r REAL);
+CREATE TABLE p (code VARCHAR(9) PRIMARY KEY NOT NULL, n INTEGER);
+CREATE TABLE q (id INTEGER PRIMARY KEY, b INTEGER, name TEXT COLLATE NOCASE NOT NULL);
+"""
+PLAIN = DDL.replace(" COLLATE NOCASE", "")
+
+APART = {
+    "many texts equal one number, joined by a key": (
+        ("sqlite", "mysql"),
+        "SELECT t.id FROM t WHERE EXISTS (SELECT 1 FROM p WHERE p.code = t.n)",
+        "SELECT t.id FROM t JOIN p ON p.code = t.n",
+    ),
+    "many texts equal one number, outer joined": (
+        ("sqlite", "mysql"),
+        "SELECT t.id FROM t LEFT JOIN p ON p.code = t.n",
+        "SELECT t.id FROM t",
+    ),
+    "many texts equal one literal number": (
+        ("mysql",),
+        "SELECT t.id FROM t, p WHERE p.code = 1",
+        "SELECT t.id FROM t WHERE EXISTS (SELECT 1 FROM p WHERE p.code = 1)",
+    ),
+    "intersection does not convert": (
+        ("sqlite",),
+        "SELECT id FROM t INTERSECT SELECT code FROM p",
+        "SELECT DISTINCT id FROM t WHERE id IN (SELECT code FROM p)",
+    ),
+    "difference does not convert": (
+        ("sqlite",),
+        "SELECT id FROM t EXCEPT SELECT code FROM p",
+        "SELECT DISTINCT id FROM t WHERE id NOT IN (SELECT code FROM p)",
+    ),
+    "a member of a list has no affinity": (
+        ("sqlite",),
+        "SELECT id FROM t WHERE s IN (a)",
+        "SELECT id FROM t WHERE s = a",
+    ),
+    "COALESCE has no affinity": (
+        ("sqlite",),
+        "SELECT id FROM t WHERE COALESCE(w, 'x') >= a",
+        "SELECT id FROM t WHERE w >= a",
+    ),
+    "an aggregate has no affinity": (
+        ("sqlite",),
+        "SELECT s FROM t GROUP BY s HAVING MAX(s) > 1",
+        "SELECT s FROM t GROUP BY s HAVING s > 1",
+    ),
+    "the sum of one text": (("sqlite", "mysql"), "SELECT id, SUM(s) FROM t GROUP BY id", "SELECT id, s FROM t"),
+    "the sum of a text key": (
+        ("sqlite", "mysql"),
+        "SELECT s, SUM(DISTINCT s) FROM t GROUP BY s",
+        "SELECT DISTINCT s, s FROM t",
+    ),
+    "a collation that folds, selected": (
+        ("sqlite",),
+        "SELECT name FROM q WHERE name = 'a'",
+        "SELECT 'a' FROM q WHERE name = 'a'",
+    ),
+    "a collation that folds, joined": (
+        ("sqlite",),
+        "SELECT t.s FROM t JOIN q ON q.name = t.s",
+        "SELECT q.name FROM t JOIN q ON q.name = t.s",
+    ),
+    "a union converts before it divides": (
+        ("postgres", "mysql", "duckdb"),
+        "SELECT x / 2 FROM (SELECT a AS x FROM t UNION ALL SELECT r FROM t) d",
+        "SELECT a / 2 FROM t UNION ALL SELECT r / 2 FROM t",
+    ),
+    "a number as a condition": (
+        ("sqlite", "mysql"),
+        "SELECT id FROM t WHERE a",
+        "SELECT id FROM t WHERE a = 1",
+    ),
+    "another schema": (
+        ("sqlite", "postgres", "mysql", "duckdb"),
+        "SELECT id FROM one.t",
+        "SELECT id FROM two.t",
+    ),
+    "tables of two schemas are no self-join": (
+        ("postgres", "mysql", "duckdb"),
+        "SELECT x.id FROM one.t x JOIN two.t y ON x.id = y.id",
+        "SELECT x.id FROM one.t x",
+    ),
+    "an aggregate of the enclosing query": (
+        ("sqlite", "postgres"),
+        "SELECT (SELECT COUNT(t.id) FROM q WHERE q.id IS NULL) FROM t",
+        "SELECT (SELECT COUNT(q.id) FROM q WHERE q.id IS NULL) FROM t",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "dialect"), [(name, dialect) for name, (dialects, _, _) in APART.items() for dialect in dialects]
+)
+def test_pairs_that_differ_are_never_joined(name, dialect):
+    _, first, second = APART[name]
+    schema = read_schema(DDL if dialect == "sqlite" else PLAIN, dialect)
+    for expected, actual in ((first, second), (second, first)):
+        verdict = compare_sql(expected, actual, dialect=dialect, schema=schema, rules=Rules(columns="ordered"))
+        assert verdict.relation in {"undecided", "different"}, verdict
+
+
+@pytest.mark.parametrize(("dialect", "name"), [("postgres", "public"), ("sqlite", "main"), ("duckdb", "main")])
+def test_the_default_schema_may_be_written(dialect, name):
+    schema = read_schema(PLAIN, dialect)
+    verdict = compare_sql(f"SELECT id FROM {name}.t", "SELECT id FROM t", dialect=dialect, schema=schema)
+    assert verdict.relation == "equivalent"
