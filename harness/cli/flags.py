@@ -44,6 +44,10 @@ Exec = Annotated[str | None, typer.Option("--exec", help="Fixture to run both qu
 ExecMode = Annotated[str | None, typer.Option(help="annotate (default), require or promote.")]
 Columns = Annotated[str | None, typer.Option(help="any (default), or ordered: columns in another order differ.")]
 NoWitness = Annotated[bool, typer.Option("--no-witness", help="Look for no rows that tell two queries apart.")]
+WordsRefuse = Annotated[
+    bool | None,
+    typer.Option("--words-refuse/--no-words-refuse", help="Whether words without a query are a refusal (default yes)."),
+]
 Name = Annotated[str | None, typer.Option(help="Name of the run's folder.")]
 Runs = Annotated[Path | None, typer.Option(help="Folder that holds the runs (default runs).")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on with the run --name, else the latest.")]

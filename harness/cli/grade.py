@@ -24,6 +24,7 @@ def grade(
     exec_mode: flags.ExecMode = None,
     columns: flags.Columns = None,
     no_witness: flags.NoWitness = False,
+    words_refuse: flags.WordsRefuse = None,
     name: flags.Name = None,
     runs: flags.Runs = None,
     resume: flags.Resume = False,
@@ -32,10 +33,12 @@ def grade(
     as_json: flags.Json = False,
     quiet: flags.Quiet = False,
     verbose: flags.Verbose = False,
+    log_level: flags.LogLevel = None,
 ) -> None:
     """Grade answers that exist already, without calling a model. An earlier run brings its own cases, unless --in."""
-    from harness.cli.running import read_options, read_output, report_run
+    from harness.cli.running import log_to_stderr, read_options, read_output, report_run
     from harness.runs.earlier import asked_earlier
 
+    log_to_stderr(log_level)
     params = {**context.params, **asked_earlier(answers, golden)}
     raise typer.Exit(report_run(read_options(params), read_output(params)))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from harness.cli import flags
 from harness.errors import UsageError
 
 
@@ -21,10 +22,18 @@ def pairs(
     paranoid: Annotated[bool, typer.Option("--paranoid", help="Hold equivalences against the search as well.")] = False,
     budget_ms: Annotated[int, typer.Option(min=1, help="Milliseconds that one pair may take.")] = 2000,
     parallel: Annotated[int, typer.Option(min=1, help="Processes to spread the pairs over.")] = 1,
+    ray: Annotated[
+        str | None, typer.Option(help="Spread over a Ray cluster: its address, or local. Needs rung[ray].")
+    ] = None,
+    log_level: flags.LogLevel = None,
 ) -> None:
     """Decide for each pair of queries in a file whether the two mean the same: one JSON answer a line, in order."""
     from harness.grading.spreading import Deciding, decide_spread
 
+    if log_level is not None:
+        from harness.cli.running import log_to_stderr
+
+        log_to_stderr(log_level)
     deciding = Deciding(dialect=dialect, budget_ms=budget_ms, witness=not no_witness, paranoid=paranoid)
     with ExitStack() as stack:
         try:
@@ -36,5 +45,11 @@ def pairs(
             target = sys.stdout if out is None else stack.enter_context(out.open("w", encoding="utf-8"))
         except OSError as error:
             raise UsageError(f"{error.filename}: {error.strerror}") from error
-        for answer in decide_spread(source, deciding, parallel):
+        if ray is None:
+            answers = decide_spread(source, deciding, parallel)
+        else:
+            from harness.grading.cluster import decide_on_cluster
+
+            answers = decide_on_cluster(source, deciding, ray)
+        for answer in answers:
             target.write(answer + "\n")

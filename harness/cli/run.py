@@ -43,6 +43,7 @@ def run(
     exec_mode: flags.ExecMode = None,
     columns: flags.Columns = None,
     no_witness: flags.NoWitness = False,
+    words_refuse: flags.WordsRefuse = None,
     name: flags.Name = None,
     runs: flags.Runs = None,
     resume: flags.Resume = False,
@@ -56,16 +57,11 @@ def run(
     log_level: flags.LogLevel = None,
 ) -> None:
     """Ask a target every sentence of a golden file, grade the answers, report."""
-    from harness.cli.running import read_options, read_output, report_dry_run, report_run
-    from harness.endpoint.logs import configure_logging
-    from harness.endpoint.redaction import Redactor
+    from harness.cli.running import log_to_stderr, read_options, read_output, report_dry_run, report_run
     from harness.endpoint.settings import refuse_key_argument
 
     refuse_key_argument(api_key)
-    if log_level is not None:
-        # The endpoint's messages come here without its secrets; this masks what only looks like one.
-        configure_logging(log_level, Redactor())
-
+    log_to_stderr(log_level)
     options, output = read_options(context.params), read_output(context.params)
     if dry_run:
         report_dry_run(options, output)

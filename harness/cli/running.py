@@ -10,6 +10,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from harness.endpoint.logs import configure_logging
+from harness.endpoint.redaction import Redactor
 from harness.errors import UsageError
 from harness.report.formats import reporter_for, write_reports
 from harness.report.progress import ProgressBar
@@ -38,6 +40,17 @@ class Output:
     as_json: bool = False
     quiet: bool = False
     verbose: bool = False
+
+
+def log_to_stderr(level: str | None) -> None:
+    """Send log lines to stderr from a level on; `None` = none.
+
+    Raises:
+        UsageError: there is no such level.
+    """
+    if level is not None:
+        # The endpoint's messages come here without its secrets; this masks what only looks like one.
+        configure_logging(level, Redactor())
 
 
 def read_output(params: Mapping[str, Any]) -> Output:
@@ -71,6 +84,8 @@ def read_options(params: Mapping[str, Any]) -> RunOptions:
             given[name] = listed(given[name])
     if "now" in given:
         given["now"] = read_instant("--now", given["now"])
+    if params.get("words_refuse") is not None:
+        given["words_refuse"] = params["words_refuse"]
     if params.get("no_witness"):
         given["witness"] = False
     if given.get("retry_errors") and not given.get("resume"):

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.request import getproxies
 
 import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_result, stop_after_attempt
@@ -24,6 +25,7 @@ from harness.endpoint.events import Assembly, EventReader, assemble
 from harness.endpoint.exchange import Exchange, OnPiece
 from harness.endpoint.failures import Failure, failure_of_error, failure_of_said
 from harness.endpoint.gate import Gate
+from harness.endpoint.lanes import LaneTransport
 from harness.endpoint.logs import log_event
 from harness.endpoint.origins import HEADER, format_origin
 from harness.endpoint.redaction import Redactor
@@ -32,6 +34,8 @@ from harness.endpoint.texts import one_line
 from harness.types.answers import Usage
 
 _LONGEST_BACKOFF = 30.0
+_KEPT = 30.0
+"""Seconds that an idle connection is kept."""
 # What the wire can throw: httpx maps nearly everything; broken headers and encodings come as ValueError or zlib.error.
 _WIRE_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, zlib.error, RecursionError)
 
@@ -109,17 +113,18 @@ class ModelClient:
         self._run = uuid.uuid4().hex[:12]
         query = settings.query.get_secret_value()
         self._url = f"{settings.base_url}/chat/completions{'?' + query if query else ''}"
+        # Without TLS no certificates are loaded, which would take longer than the rest of the start.
+        secure = settings.base_url.startswith("https:")
         self._http = httpx.AsyncClient(
             headers=_headers(settings),
             # First byte and total are bounded around the request; httpx's read timeout would restart with every byte.
             timeout=httpx.Timeout(None, connect=settings.connect_timeout),
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=30),
             follow_redirects=False,
             # A proxy of the environment must not take calls to this machine.
             trust_env=not settings.is_local,
-            # Without TLS no certificates are loaded, which would take longer than the rest of the start.
-            verify=settings.base_url.startswith("https:"),
-            transport=transport,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=_KEPT),
+            verify=secure,
+            transport=transport or _lanes(settings, secure),
         )
 
     def __repr__(self) -> str:
@@ -363,6 +368,13 @@ class ModelClient:
             usage=progress.usage,
             finish=progress.finish,
         )
+
+
+def _lanes(settings: EndpointSettings, secure: bool) -> LaneTransport | None:
+    """The connections; `None` = httpx's own, which go through the environment's proxies where there are any."""
+    if not settings.is_local and getproxies():
+        return None
+    return LaneTransport(verify=secure, keepalive_expiry=_KEPT)
 
 
 def _headers(settings: EndpointSettings) -> dict[str, str]:

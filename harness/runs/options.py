@@ -49,6 +49,7 @@ class RunOptions(Frozen):
         exec_mode: what an execution may do to a grade.
         columns: whether the order of columns counts.
         witness: look for rows that tell an undecided pair apart.
+        words_refuse: words without any query are a refusal.
         name: the run's name.
         runs: the folder that holds the runs.
         resume: go on with a run.
@@ -89,6 +90,7 @@ class RunOptions(Frozen):
     exec_mode: ExecutionMode = "annotate"
     columns: Literal["any", "ordered"] = "any"
     witness: bool = True
+    words_refuse: bool = True
     name: str | None = None
     runs: Path = Path("runs")
     resume: bool = False

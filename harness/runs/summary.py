@@ -7,7 +7,7 @@ from typing import Protocol
 
 from harness.corpus.relative_dates import relative_words
 from harness.runs.warnings import Warnings
-from harness.types.answers import Call, NoQueryReason
+from harness.types.answers import Call, NoQueryReason, Refusal
 from harness.types.cases import Case
 from harness.types.outcomes import LADDER, CaseResult, Failed, Grade, NoAnswer, basis_of
 from harness.types.run import Latency, RunFacts, Summary, TagCount, Warned
@@ -78,6 +78,8 @@ class _Count:
             self._retries += outcome.reply.retries
             self._calls.add(outcome.reply.calls)
             self._warnings.notices(case.id, outcome.reply.notices)
+            if isinstance(outcome.reply.answer, Refusal) and outcome.reply.answer.by == "words":
+                self._warnings.worded(case.id)
             if outcome.execution is not None:
                 self._executions[outcome.execution.outcome] += 1
                 if outcome.execution.contradiction:

@@ -81,6 +81,7 @@ async def _settings(name: str, options: RunOptions, corpus: Corpus, stack: Async
         timeout_s=options.timeout or TargetSettings.timeout_s,
         max_repairs=TargetSettings.max_repairs if options.max_repairs is None else options.max_repairs,
         parallel=options.parallel,
+        words_refuse=options.words_refuse,
     )
     needs = target_entry(name).needs
     if needs == "nothing" and (name in _FREE or options.base_url is None):

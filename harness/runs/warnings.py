@@ -57,6 +57,13 @@ class Warnings:
         )
         self._add(_Key("contradiction", message), case_id)
 
+    def worded(self, case_id: str) -> None:
+        """The refusal was read from words, not from a structure."""
+        message = (
+            "refusal by words: a reply of words without any query is read as declining (--no-words-refuse: as none)"
+        )
+        self._add(_Key("other", message), case_id)
+
     def notices(self, case_id: str, notices: tuple[str, ...]) -> None:
         """What a target or an endpoint wanted the user to know."""
         for notice in notices:

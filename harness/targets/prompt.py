@@ -21,13 +21,15 @@ class PromptTarget:
     Args:
         chatter: what completes conversations; closed by its owner.
         endpoint_facts: what of the endpoint determines answers.
+        words_refuse: words without any query are a refusal.
     """
 
     name = "prompt"
 
-    def __init__(self, chatter: Chatter, *, endpoint_facts: Mapping[str, JsonValue]) -> None:
+    def __init__(self, chatter: Chatter, *, endpoint_facts: Mapping[str, JsonValue], words_refuse: bool = True) -> None:
         self._chatter = chatter
         self._endpoint_facts = dict(endpoint_facts)
+        self._words_refuse = words_refuse
         self._configs: dict[Path, Config] = {}
         self._prompt = {"version": PROMPT_VERSION, "digest": prompt_digest()}
 
@@ -37,13 +39,14 @@ class PromptTarget:
             "endpoint": self._endpoint_facts,
             "prompt": dict(self._prompt),
             "config": self._config(case).digest,
+            **({} if self._words_refuse else {"words_refuse": False}),
         }
 
     async def answer(self, case: Case, *, now: datetime, repeat: int) -> Reply:
         """Ask the model once."""
         messages = write_prompt(case, self._config(case), now)
         chat = await self._chatter.complete(messages, Origin(case_id=case.id, repeat=repeat))
-        return _reply(chat, case)
+        return _reply(chat, case, words_refuse=self._words_refuse)
 
     async def aclose(self) -> None:
         """Nothing is held."""
@@ -58,11 +61,11 @@ class PromptTarget:
         return self._configs[case.config]
 
 
-def _reply(chat: Chat, case: Case) -> Reply:
+def _reply(chat: Chat, case: Case, *, words_refuse: bool) -> Reply:
     spent = (
         Call(latency_ms=chat.latency_ms, tries=chat.tries, usage=chat.usage, finish=chat.finish) if chat.tries else None
     )
-    read = read_reply(chat, case.backend)
+    read = read_reply(chat, case.backend, words_refuse=words_refuse)
     return Reply(
         answer=read.answer,
         raw=_words(chat),

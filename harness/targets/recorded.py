@@ -47,6 +47,7 @@ class RecordedTarget:
 
     Args:
         path: a `.csv` or `.jsonl` file; anything but `.csv` is read as JSONL.
+        words_refuse: words without any query are a refusal.
 
     Raises:
         InputError: with every line that cannot be used.
@@ -54,7 +55,8 @@ class RecordedTarget:
 
     name = "recorded"
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, words_refuse: bool = True) -> None:
+        self._words_refuse = words_refuse
         try:
             self._stream: BufferedReader = path.open("rb")
         except OSError as error:
@@ -72,7 +74,7 @@ class RecordedTarget:
 
     def facts(self, case: Case) -> Mapping[str, JsonValue]:
         """The digest of the file."""
-        return {"answers": self._digest}
+        return {"answers": self._digest, **({} if self._words_refuse else {"words_refuse": False})}
 
     async def answer(self, case: Case, *, now: datetime, repeat: int) -> Reply:
         """Look the attempt up."""
@@ -80,7 +82,7 @@ class RecordedTarget:
         if document is None:
             said = f"{self._path.name} has no answer for case {case.id}, repeat {repeat}"
             return Reply(answer=NoQuery(reason="empty", message=said))
-        return _reply(document, case)
+        return _reply(document, case, words_refuse=self._words_refuse)
 
     async def aclose(self) -> None:
         """Close the file."""
@@ -254,7 +256,7 @@ def _repeat_of(document: Mapping[str, Any]) -> int | None:
     return value if type(value) is int and value >= 0 else None
 
 
-def _reply(document: dict[str, Any], case: Case) -> Reply:
+def _reply(document: dict[str, Any], case: Case, *, words_refuse: bool) -> Reply:
     raw = document.get("raw")
     if any(document.get(key) is not None for key in ANSWER_KEYS):
         read = read_contract(json.dumps({key: document[key] for key in _READ_KEYS if key in document}))
@@ -266,7 +268,7 @@ def _reply(document: dict[str, Any], case: Case) -> Reply:
         return Reply(answer=_own_language(query, case), raw=raw if isinstance(raw, str) else "", calls=calls)
     if isinstance(raw, str) and raw.strip():
         said = Completed(content=raw, latency_ms=0.0, tries=1)
-        reading = read_reply(said, case.backend)
+        reading = read_reply(said, case.backend, words_refuse=words_refuse)
         return Reply(answer=reading.answer, raw=raw, cut=reading.cut, calls=calls)
     return Reply(answer=NoQuery(reason="empty", message="the recorded row holds no answer"), calls=calls)
 

@@ -37,6 +37,7 @@ class TargetSettings:
         timeout_s: how long one answer of a program, function or service may take, in seconds.
         max_repairs: how often QueryForge may ask the model again.
         parallel: attempts under way at once.
+        words_refuse: words without any query are a refusal.
     """
 
     model: str | None = None
@@ -50,6 +51,7 @@ class TargetSettings:
     timeout_s: float = 120.0
     max_repairs: int = 2
     parallel: int = 64
+    words_refuse: bool = True
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def _prompt(settings: TargetSettings) -> Target:
 
     if settings.chatter is None:
         raise UsageError("--target prompt asks a model: name it with --model")
-    return PromptTarget(settings.chatter, endpoint_facts=settings.endpoint_facts)
+    return PromptTarget(settings.chatter, endpoint_facts=settings.endpoint_facts, words_refuse=settings.words_refuse)
 
 
 def _recorded(settings: TargetSettings) -> Target:
@@ -94,7 +96,7 @@ def _recorded(settings: TargetSettings) -> Target:
 
     if settings.answers is None:
         raise UsageError("--target recorded reads answers from a file: name it with --answers FILE")
-    return RecordedTarget(settings.answers)
+    return RecordedTarget(settings.answers, words_refuse=settings.words_refuse)
 
 
 def _command(settings: TargetSettings) -> Target:
