@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.endpoint.scripted.script import Match, Script, ScriptedResponse, ScriptLine
 from harness.endpoint.scripted.server import ScriptedServer
 from tests.e2e.commands import ORDERS, ROOT, People, called, rung
 
@@ -28,6 +29,59 @@ def test_the_demo_shows_the_ladder_says_scripted_and_exits_0(tmp_path: Path) -> 
     assert "list what was neither cancelled nor refunded" in done.out
     assert "rung run -in " in done.out
     assert "\x1b" not in done.out + done.err
+
+
+def test_the_demo_executes_its_cases(tmp_path: Path) -> None:
+    done = rung(tmp_path, "demo")
+    assert "execution match 21, mismatch 1" in done.out
+    assert "mismatch on duckdb" in done.out
+    assert "contradiction" not in done.out
+
+
+def test_the_demo_runs_the_corpus_for_models_that_write_sql(tmp_path: Path) -> None:
+    done = rung(tmp_path, "demo", "--corpus", "shop")
+    assert done.status == 0, done.err
+    assert "21 of 30 cases passed" in done.out
+    assert "execution match 19, mismatch 7" in done.out
+    assert rung(tmp_path, "demo", "--corpus", "none").status == 2
+
+
+@pytest.mark.parametrize(
+    ("flag", "grade", "shown"), [("--words-refuse", "REFUSED", 1), ("--no-words-refuse", "ERROR", 0)]
+)
+def test_words_refuse_only_where_that_is_wanted(tmp_path: Path, flag: str, grade: str, shown: int) -> None:
+    (tmp_path / "g.csv").write_text("id,nl,backend,expect_error\na,what is love,sqlite,unsupported\n")
+    (tmp_path / "a.jsonl").write_text('{"id": "a", "raw": "Sorry, that is not in the data."}\n')
+    done = rung(tmp_path, "grade", "a.jsonl", "--in", "g.csv", flag, "--json")
+    assert done.document["grades"][grade] == 1, done.err
+    said = [warned["message"] for warned in done.document["warnings"]]
+    assert sum(message.startswith("refusal by words") for message in said) == shown
+
+
+@pytest.mark.parametrize("echo", [200, 401, 503])
+def test_no_key_is_in_any_file_or_stream_of_a_run(tmp_path: Path, echo: int) -> None:
+    people = People(tmp_path / "people", 2).write()
+    key, password, query = "canary-4f1d9c77", "canary-pass-19", "canary-query-88"
+    error = {"error": {"message": f"bad {key} at http://me:{password}@h/?key={query}"}}
+    reply = (
+        ScriptedResponse(content=f"SELECT '{key}', '{password}'", reasoning=key)
+        if echo == 200
+        else ScriptedResponse(status=echo, body=error)
+    )
+    script = Script(
+        ScriptLine(id=f"p{n}", match=Match(sentence=f"people older than {n} years"), responses=(reply,))
+        for n in range(2)
+    )
+    with ScriptedServer(script) as server:
+        url = server.base_url.replace("http://", f"http://me:{password}@") + f"?key={query}"
+        flags = ["--name", "r", "--retries", 0, "--log-level", "debug", "--record", "tape.jsonl", "--api-key-env", "K"]
+        outs = [word for kind in ("csv", "jsonl", "html", "md", "xml") for word in ("--out", f"o.{kind}")]
+        done = rung(tmp_path, "run", *people.flags(url), *flags, *outs, K=key)
+        assert server.count >= 2
+    assert (tmp_path / "runs" / "r" / "journal.jsonl").is_file(), done.err
+    texts = {str(path): path.read_text("utf-8", "replace") for path in tmp_path.rglob("*") if path.is_file()}
+    for name, text in {**texts, "out": done.out, "err": done.err}.items():
+        assert "canary" not in text, name
 
 
 def test_the_transcript_in_the_readme_is_what_the_demo_prints(tmp_path: Path) -> None:
