@@ -103,6 +103,8 @@ STRICT_FUNCTIONS = frozenset(
     }
 )
 ARITHMETIC = frozenset({"+", "-", "*", "/", "%", "div"})
+# These refuse to compare a text column with a number (PostgreSQL 10.2, BigQuery "Conversion rules").
+ALIKE_ONLY = frozenset({"postgres", "bigquery"})
 
 
 def column_fact(expr: Expr, ctx: Context) -> ColumnFact:
@@ -416,8 +418,17 @@ def _equalities(parts: Iterable[Expr]) -> list[tuple[Expr, Expr]]:
 
 
 def fixes(known: Expr, other: Expr, ctx: Context) -> bool:
-    """Whether a term that equals a fixed one is fixed: many texts (`1`, `01`) equal one number."""
-    return type_of(other, ctx) != "text" or type_of(known, ctx) == "text"
+    """Whether a term that equals a fixed one is fixed: many texts (`1`, `01`) equal one number.
+
+    Terms of which neither type is known are taken to be of one type; one that is known to be a number may have
+    a text beside it.
+    """
+    if ctx.dialect.name in ALIKE_ONLY:
+        return True
+    ours, theirs = type_of(known, ctx), type_of(other, ctx)
+    if theirs in {"text", "blob"}:
+        return ours == theirs
+    return theirs != "any" or ours in {"text", "any"}
 
 
 def _as_written(point: Expr, ctx: Context) -> bool:

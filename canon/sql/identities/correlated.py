@@ -2,7 +2,7 @@
 
 from canon.sql.algebra import FALSE, Block, Expr, Source, col, rewrite_own, rewrite_rel, sids
 from canon.sql.context import Context
-from canon.sql.facts import Determined, output_facts
+from canon.sql.facts import Determined, fixes, output_facts
 from canon.sql.identities.outerjoins import null_when_padded
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, left_sids, own_sids, plain
 from canon.sql.predicates import Interval, Span, common_part
@@ -80,7 +80,7 @@ def counted_group(block: Block, ctx: Context) -> Block | None:
         zero = common_part([part.value, Span("num", False, (Interval(0, True, 0, True),))], ctx.dialect)
         if call.op != "agg" or call.value[0] != "count" or zero is None or zero.parts or body.limit is not None:
             continue
-        keys = _linked_keys(body)
+        keys = _linked_keys(body, ctx)
         if not keys:
             continue
         grouped = body._replace(group=keys, having=(part._replace(args=(call,)),), select=(), order=())
@@ -89,7 +89,7 @@ def counted_group(block: Block, ctx: Context) -> Block | None:
     return None
 
 
-def _linked_keys(body: Block) -> tuple[Expr, ...] | None:
+def _linked_keys(body: Block, ctx: Context) -> tuple[Expr, ...] | None:
     """The inner columns that equal outer terms, if nothing else links the body to what is outside."""
     own = own_sids(body)
     keys: list[Expr] = []
@@ -99,7 +99,10 @@ def _linked_keys(body: Block) -> tuple[Expr, ...] | None:
         if part.op not in {"=", "eqclass"} or len(part.args) != 2:
             return None
         mine = [arg for arg in part.args if arg.op == "col" and arg.value[0] in own]
-        if len(mine) != 1 or any(sids(arg) & own for arg in part.args if arg is not mine[0]):
+        if len(mine) != 1:
+            return None
+        outer = part.args[1] if part.args[0] is mine[0] else part.args[0]
+        if sids(outer) & own or not fixes(outer, mine[0], ctx):
             return None
         keys.append(mine[0])
     return tuple(dict.fromkeys(keys))

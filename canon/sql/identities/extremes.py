@@ -5,7 +5,7 @@ And correlated aggregates as joins (A10, W1, S5).
 
 from canon.sql.algebra import COMPARISONS, Block, Expr, Source, all_sources, col, lit, sids
 from canon.sql.context import Context
-from canon.sql.facts import Determined, duplicate_free, not_null_terms, nullable, output_facts
+from canon.sql.facts import Determined, duplicate_free, fixes, not_null_terms, nullable, output_facts
 from canon.sql.identities.membership import equal
 from canon.sql.identities.shapes import conjoined, copyable, fresh_copy, has_window, own_sids, plain
 from canon.sql.predicates import Span, oriented
@@ -140,7 +140,7 @@ def _grouped(body: Block, ctx: Context) -> tuple[Source, list[Expr], Expr] | Non
             return None
         mine = [arg for arg in part.args if sids(arg) and sids(arg) <= own]
         outer = [arg for arg in part.args if not sids(arg) & own]
-        if len(mine) != 1 or len(outer) != 1 or mine[0].op != "col":
+        if len(mine) != 1 or len(outer) != 1 or mine[0].op != "col" or not fixes(outer[0], mine[0], ctx):
             return None
         links[mine[0]] = outer[0]
     if not links or any(sids(expr) - own for source in body.sources for expr in _inside(source)):

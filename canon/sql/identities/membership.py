@@ -21,7 +21,7 @@ from canon.sql.algebra import (
     substitution,
 )
 from canon.sql.context import Context
-from canon.sql.facts import Determined, nullable, output_facts, output_width, rejected, type_of
+from canon.sql.facts import Determined, fixes, nullable, output_facts, output_width, rejected, type_of
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, ignores_duplicates, own_sids
 from canon.sql.predicates import compare, negate, oriented, untrue
 
@@ -365,7 +365,7 @@ def _join_grouped(block: Block, index: int, body: Block, ctx: Context) -> Block 
                 kept[is_having].append(part)
                 continue
             pair = _link_of(part, own, body)
-            if pair is not None:
+            if pair is not None and fixes(pair[1], pair[0], ctx):
                 links[pair[0]] = pair[1]
             elif is_having and _of_groups(part, own):
                 above.append(part)

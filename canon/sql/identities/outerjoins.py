@@ -25,7 +25,7 @@ from canon.sql.algebra import (
     sids,
 )
 from canon.sql.context import Context
-from canon.sql.facts import Determined, column_fact, exactly_one_row, rejected, strict_terms
+from canon.sql.facts import Determined, column_fact, exactly_one_row, fixes, rejected, strict_terms
 from canon.sql.identities.membership import equal
 from canon.sql.identities.shapes import conjoined, copyable, fresh_copy, has_window, left_sids, plain
 from canon.sql.predicates import Interval, Span, span
@@ -285,7 +285,7 @@ def _links(left: LeftJoin, source: Source, body: Block, ctx: Context) -> list[Ex
         if len(mine) != 1 or len(other) != 1:
             return None
         key = body.select[int(mine[0].value[1])]
-        if key not in (body.group or ()) or key in linked:
+        if key not in (body.group or ()) or key in linked or not fixes(other[0], key, ctx):
             return None
         linked.add(key)
         links.append(equal(key, other[0], ctx))

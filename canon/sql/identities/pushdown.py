@@ -2,7 +2,7 @@
 
 from canon.sql.algebra import Block, Expr, Source, col, columns, contains, rewrite, rewrite_own, rewrite_rel, sids
 from canon.sql.context import Context
-from canon.sql.facts import Determined, output_facts
+from canon.sql.facts import Determined, fixes, output_facts
 from canon.sql.identities.shapes import aggregates, conjoined, has_window, own_sids
 
 
@@ -24,7 +24,7 @@ def group_below_join(block: Block, ctx: Context) -> Block | None:
         return None
     rest = _with_linked(block, rest, fixed)
     fixed -= rest
-    split = _split(block, fixed, rest)
+    split = _split(block, fixed, rest, ctx)
     if split is None or not fixed:
         return None
     return _pushed(block, fixed, rest, split, calls, ctx)
@@ -72,7 +72,7 @@ class _Split:
         self.keys: dict[Expr, list[Expr]] = {}
 
 
-def _split(block: Block, fixed: set[int], rest: set[int]) -> _Split | None:
+def _split(block: Block, fixed: set[int], rest: set[int], ctx: Context) -> _Split | None:
     split = _Split()
     for part in block.where:
         mentioned = sids(part)
@@ -84,6 +84,8 @@ def _split(block: Block, fixed: set[int], rest: set[int]) -> _Split | None:
             ours = [arg for arg in part.args if arg.value[0] not in rest]
             theirs = [arg for arg in part.args if arg.value[0] in rest]
             if not ours or not theirs:
+                return None
+            if not all(fixes(arg, theirs[0], ctx) for arg in ours):
                 return None
             if len(theirs) > 1:
                 split.below.append(Expr("eqclass", None, tuple(theirs)))

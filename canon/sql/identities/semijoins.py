@@ -13,7 +13,7 @@ from canon.sql.algebra import (
     walk,
 )
 from canon.sql.context import Context
-from canon.sql.facts import Determined, column_fact, rejected
+from canon.sql.facts import Determined, column_fact, fixes, rejected
 from canon.sql.identities.membership import equal
 from canon.sql.identities.shapes import conjoined, has_window, left_sids
 
@@ -31,7 +31,7 @@ def distinct_table(block: Block, ctx: Context) -> Block | None:
             continue
         if inner.limit is not None or inner.offset is not None or inner.extra or has_window(inner):
             continue
-        partners = _partners(block, source.sid, len(inner.select))
+        partners = _partners(block, source.sid, len(inner.select), ctx)
         if partners is None:
             continue
         mapping = {col(source.sid, position): partner for position, partner in partners.items()}
@@ -45,7 +45,7 @@ def distinct_table(block: Block, ctx: Context) -> Block | None:
     return None
 
 
-def _partners(block: Block, sid: int, width: int) -> dict[int, Expr] | None:
+def _partners(block: Block, sid: int, width: int, ctx: Context) -> dict[int, Expr] | None:
     """For each output of a derived table, a column of another inner source that equals it; `None` if one has none."""
     inner = {source.sid for source in block.sources}
     found: dict[int, Expr] = {}
@@ -56,6 +56,8 @@ def _partners(block: Block, sid: int, width: int) -> dict[int, Expr] | None:
         others = [arg for arg in part.args if arg.value[0] != sid and arg.value[0] in inner]
         if others:
             for column in mine:
+                if not fixes(others[0], column, ctx) or (part.op == "=" and int(column.value[1]) in found):
+                    return None
                 found[int(column.value[1])] = others[0]
     if len(found) < width:
         return None

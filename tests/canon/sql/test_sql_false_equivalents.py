@@ -1,5 +1,8 @@
 """Pairs that look alike but differ in types, collations, schemas or the query an aggregate belongs to: never joined."""
 
+import sqlite3
+from contextlib import closing
+
 import pytest
 
 from canon.rules import Rules
@@ -13,6 +16,36 @@ CREATE TABLE q (id INTEGER PRIMARY KEY, b INTEGER, name TEXT COLLATE NOCASE NOT 
 PLAIN = DDL.replace(" COLLATE NOCASE", "")
 
 APART = {
+    "many texts equal one number, a table of groups": (
+        ("sqlite", "mysql"),
+        "SELECT t.id FROM t WHERE t.n IN (SELECT w.s FROM t w GROUP BY w.s HAVING COUNT(*) > 0)",
+        "SELECT t.id FROM t JOIN (SELECT w.s FROM t w GROUP BY w.s HAVING COUNT(*) > 0) g ON g.s = t.n",
+    ),
+    "many texts equal one number, a table of distinct texts": (
+        ("sqlite", "mysql"),
+        "SELECT t.id FROM t WHERE t.n IN (SELECT w.s FROM t w)",
+        "SELECT t.id FROM t JOIN (SELECT DISTINCT w.s FROM t w) g ON g.s = t.n",
+    ),
+    "many texts equal one number, an outer joined group": (
+        ("sqlite", "mysql"),
+        "SELECT t.id, g.m FROM t LEFT JOIN (SELECT s, MAX(a) AS m FROM t GROUP BY s) g ON g.s = t.n",
+        "SELECT t.id, (SELECT MAX(w.a) FROM t w WHERE w.s = t.n) AS m FROM t",
+    ),
+    "many texts equal one number, a correlated extreme": (
+        ("sqlite", "mysql"),
+        "SELECT t.id FROM t WHERE t.a = (SELECT MAX(w.a) FROM t w WHERE w.s = t.n)",
+        "SELECT t.id FROM t JOIN (SELECT s, MAX(a) AS m FROM t GROUP BY s) g ON g.s = t.n WHERE t.a = g.m",
+    ),
+    "many texts equal one number, a counted group": (
+        ("sqlite", "mysql"),
+        "SELECT t.id FROM t WHERE (SELECT COUNT(*) FROM t w WHERE w.s = t.n) > 1",
+        "SELECT t.id FROM t WHERE EXISTS (SELECT 1 FROM t w WHERE w.s = t.n GROUP BY w.s HAVING COUNT(*) > 1)",
+    ),
+    "many texts equal one number, grouped below a join": (
+        ("sqlite", "mysql"),
+        "SELECT t.id, COUNT(*) FROM t JOIN p ON p.code = t.id GROUP BY t.id",
+        "SELECT t.id, g.c FROM t JOIN (SELECT code, COUNT(*) AS c FROM p GROUP BY code) g ON g.code = t.id",
+    ),
     "many texts equal one number, joined by a key": (
         ("sqlite", "mysql"),
         "SELECT t.id FROM t WHERE EXISTS (SELECT 1 FROM p WHERE p.code = t.n)",
@@ -113,3 +146,20 @@ def test_the_default_schema_may_be_written(dialect, name):
     schema = read_schema(PLAIN, dialect)
     verdict = compare_sql(f"SELECT id FROM {name}.t", "SELECT id FROM t", dialect=dialect, schema=schema)
     assert verdict.relation == "equivalent"
+
+
+DATA = """
+INSERT INTO t VALUES (1, 5, 1, '1', 'x', 0.0), (2, 5, 1, '01', 'x', 0.0), (3, 7, 2, '2', 'x', 0.0),
+  (4, 5, 3, '2', 'x', 0.0), (5, 3, 1, '01', 'x', 0.0), (6, 3, 1, '1', 'x', 0.0), (7, 4, 9, '09', 'x', 0.0), (8, 4, 9, '9', 'x', 0.0);
+INSERT INTO p VALUES ('1', 1), ('01', 1), ('001', 2), ('2', 2);
+"""
+TEXTS_AND_NUMBERS = [name for name in APART if name.startswith("many texts equal one number, ")]
+
+
+@pytest.mark.parametrize("name", TEXTS_AND_NUMBERS)
+def test_texts_that_equal_one_number_give_other_rows_in_sqlite(name):
+    _, ours, theirs = APART[name]
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.executescript(PLAIN + DATA)
+        first, second = (sorted(database.execute(query).fetchall(), key=repr) for query in (ours, theirs))
+    assert first != second
