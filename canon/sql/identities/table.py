@@ -41,9 +41,13 @@ BLOCK_RULES: tuple[Rule, ...] = (
         "one-value-membership",
         "x IN (SELECT MAX(y) FROM t)  =  x = (SELECT MAX(y) FROM t)",
         singles.one_value_membership,
+        frozenset({"in"}),
     ),
     Rule(
-        "first-of-order", "(SELECT x FROM t ORDER BY x DESC LIMIT 1)  =  (SELECT MAX(x) FROM t)", singles.first_of_order
+        "first-of-order",
+        "(SELECT x FROM t ORDER BY x DESC LIMIT 1)  =  (SELECT MAX(x) FROM t)",
+        singles.first_of_order,
+        frozenset({"scalar"}),
     ),
     Rule("selected-value", "SELECT (SELECT MAX(x) FROM t)  =  SELECT MAX(x) FROM t", singles.selected_value),
     Rule(
@@ -124,11 +128,13 @@ BLOCK_RULES: tuple[Rule, ...] = (
         "first-value",
         "FIRST_VALUE(x) OVER (PARTITION BY k ORDER BY x)  =  MIN(x) OVER (PARTITION BY k)",
         windows.first_value,
+        frozenset({"window"}),
     ),
     Rule(
         "grouped-window",
         "SELECT DISTINCT k, MIN(x) OVER (PARTITION BY k)  =  SELECT k, MIN(x) GROUP BY k",
         windows.grouped_windows,
+        frozenset({"window"}),
     ),
     Rule(
         "rank-as-count", "DENSE_RANK() <= 3 of a derived table  =  a count of the greater values", windows.ranks_below
@@ -137,6 +143,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
         "window-as-subquery",
         "SUM(x) OVER (PARTITION BY k)  =  (SELECT SUM(x) … WHERE k = t.k)",
         windows.window_as_subquery,
+        frozenset({"window"}),
     ),
     Rule("reflexive-equality", "a = a  =  a IS NOT NULL", equalities.reflexive, frozenset({"="})),
     Rule("congruence", "WHERE a = b … a …  =  WHERE a = b … b …", equalities.congruence, frozenset({"=", "eqclass"})),
@@ -146,23 +153,45 @@ BLOCK_RULES: tuple[Rule, ...] = (
         nulls.settled_tests,
         frozenset({"isnull", "notnull", "same", "distinct", "coalesce", "span"}),
     ),
-    Rule("date-part", "EXTRACT(YEAR FROM d)  =  YEAR(d); DATE_FORMAT(d, '%Y-%m')  =  LEFT(d, 7)", dates.date_parts),
-    Rule("date-range", "YEAR(d) = 2020  =  d >= '2020-01-01' AND d < '2021-01-01'", dates.date_ranges),
-    Rule("month-of-year", "YEAR(d) = 2020 AND MONTH(d) = 6  =  d in June 2020", dates.months_of_year),
+    Rule(
+        "date-part",
+        "EXTRACT(YEAR FROM d)  =  YEAR(d); DATE_FORMAT(d, '%Y-%m')  =  LEFT(d, 7)",
+        dates.date_parts,
+        frozenset({"func", "+", "-"}),
+    ),
+    Rule(
+        "date-range",
+        "YEAR(d) = 2020  =  d >= '2020-01-01' AND d < '2021-01-01'",
+        dates.date_ranges,
+        frozenset({"func", "like"}),
+    ),
+    Rule(
+        "month-of-year", "YEAR(d) = 2020 AND MONTH(d) = 6  =  d in June 2020", dates.months_of_year, frozenset({"func"})
+    ),
     Rule(
         "day-difference",
         "a = b + INTERVAL 1 DAY  =  DATEDIFF(a, b) = 1",
         dates.day_differences,
         frozenset({"func", "+", "-"}),
     ),
-    Rule("declared-domain", "status <> 'x'  =  status IN (the other declared values)", cases.declared_domain),
+    Rule(
+        "declared-domain",
+        "status <> 'x'  =  status IN (the other declared values)",
+        cases.declared_domain,
+        frozenset({"span", "like"}),
+    ),
     Rule(
         "condition-as-number",
         "SUM(p)  =  SUM(CASE WHEN p THEN 1 ELSE 0 END)",
         conditions.condition_as_case,
         frozenset({"agg"}),
     ),
-    Rule("defaulted-sum", "COALESCE(SUM(CASE 1/0), 0)  =  COUNT(CASE 1)", conditions.defaulted_sum),
+    Rule(
+        "defaulted-sum",
+        "COALESCE(SUM(CASE 1/0), 0)  =  COUNT(CASE 1)",
+        conditions.defaulted_sum,
+        frozenset({"coalesce"}),
+    ),
     Rule(
         "positive-sum",
         "HAVING SUM(p) > 0  =  HAVING COUNT(CASE WHEN p THEN 1 END) > 0",
@@ -170,11 +199,19 @@ BLOCK_RULES: tuple[Rule, ...] = (
         frozenset({"agg"}),
     ),
     Rule("average-share", "AVG(CASE 1/0)  =  COUNT(CASE 1) / COUNT(*)", conditions.average_share, frozenset({"agg"})),
-    Rule("case-order", "CASE WHEN p THEN a ELSE b END  =  CASE WHEN NOT p THEN b ELSE a END", cases.canonical_case),
     Rule(
-        "difference-of-sums", "SUM(CASE 'a' n) - SUM(CASE 'b' n)  =  SUM(CASE 'a' n 'b' -n)", cases.difference_of_sums
+        "case-order",
+        "CASE WHEN p THEN a ELSE b END  =  CASE WHEN NOT p THEN b ELSE a END",
+        cases.canonical_case,
+        frozenset({"case"}),
     ),
-    Rule("plain-product", "-1 * n  =  -n", cases.plain_products),
+    Rule(
+        "difference-of-sums",
+        "SUM(CASE 'a' n) - SUM(CASE 'b' n)  =  SUM(CASE 'a' n 'b' -n)",
+        cases.difference_of_sums,
+        frozenset({"-"}),
+    ),
+    Rule("plain-product", "-1 * n  =  -n", cases.plain_products, frozenset({"*", "+"})),
     Rule(
         "nonempty-group",
         "GROUP BY k HAVING COUNT(*) <> 1  =  … HAVING COUNT(*) > 1",
@@ -203,8 +240,10 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule(
         "exact-real", "CAST(n AS REAL) * 100 / m  =  n * 100.0 / m", quotients.exact_real, frozenset({"*", "/", "cast"})
     ),
-    Rule("counted-divisor", "x / SUM(CASE 1/0)  =  x / COUNT(CASE 1)", counting.counted_divisor),
-    Rule("real-product", "CAST(COUNT(x) * 100 AS REAL)  =  COUNT(x) * 100.0", counting.real_product),
+    Rule("counted-divisor", "x / SUM(CASE 1/0)  =  x / COUNT(CASE 1)", counting.counted_divisor, frozenset({"/"})),
+    Rule(
+        "real-product", "CAST(COUNT(x) * 100 AS REAL)  =  COUNT(x) * 100.0", counting.real_product, frozenset({"cast"})
+    ),
     Rule("distinct-rows", "COUNT(*) FROM (SELECT DISTINCT x)  =  COUNT(DISTINCT x)", counting.distinct_rows),
     Rule("filtered-count", "COUNT(CASE WHEN p THEN 1 END)  =  COUNT(*) WHERE p", counting.filtered_count),
     Rule(
@@ -347,7 +386,12 @@ BLOCK_RULES: tuple[Rule, ...] = (
     Rule("idle-sort-key", "ORDER BY id, name  =  ORDER BY id", grouping.constant_order),
     Rule("no-greater-row", "NOT EXISTS (t x WHERE x.c > e.c)  =  e.c = (SELECT MAX(c) FROM t)", extremes.no_greater),
     Rule("extreme-reached", "c >= (SELECT MAX(c) FROM t)  =  c = (SELECT MAX(c) FROM t)", extremes.reach_extreme),
-    Rule("below-extreme", "x < (SELECT MAX(y) FROM t)  =  EXISTS (t WHERE y > x)", singles.below_extreme),
+    Rule(
+        "below-extreme",
+        "x < (SELECT MAX(y) FROM t)  =  EXISTS (t WHERE y > x)",
+        singles.below_extreme,
+        frozenset({"scalar"}),
+    ),
     Rule(
         "correlated-aggregate",
         "x = (SELECT MAX(y) … WHERE t.g = o.g)  =  a join to t grouped by g",
