@@ -9,11 +9,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from harness.endpoint.gate import Gate
 from harness.endpoint.scripted.server import ScriptedServer
 from harness.runs.options import RunOptions
 from harness.runs.session import Session
 from tests.bench.serving import people_served
-from tests.e2e.commands import People
+from tests.e2e.commands import People, end, interrupt, start, until
 
 PARALLEL = 16
 
@@ -88,7 +89,15 @@ def test_latency_is_hidden_by_parallel_calls(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("rpm", [600])
-def test_a_rate_is_kept_evenly(tmp_path: Path, rpm: int) -> None:
+def test_a_rate_is_kept_evenly(tmp_path: Path, rpm: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go: list[float] = []
+    wait = Gate.start
+
+    async def start(gate: Gate) -> float:
+        let_go.append(await wait(gate))
+        return let_go[-1]
+
+    monkeypatch.setattr(Gate, "start", start)
     people = People(tmp_path, 100).write()
     with ScriptedServer(people.script()) as server:
         seconds_of_run(people, server.base_url, rpm=rpm)
@@ -99,3 +108,19 @@ def test_a_rate_is_kept_evenly(tmp_path: Path, rpm: int) -> None:
         f"\nsmallest gap {min(gaps) * 1000:.1f} ms, total {starts[-1] - starts[0]:.3f} s, ideal {ideal:.3f} s\n"
     )
     assert abs(starts[-1] - starts[0] - ideal) <= 0.02 * ideal
+    assert len(let_go) == people.cases
+    assert min(later - earlier for earlier, later in itertools.pairwise(let_go)) >= 0.099
+
+
+def test_ctrl_c_answers_within_a_second_while_every_call_hangs(tmp_path: Path) -> None:
+    people = People(tmp_path / "people", 8).write()
+    with ScriptedServer(people.script(), latency_ms=60_000) as server:
+        process = start(tmp_path, "run", *people.flags(server.base_url))
+        until(lambda: server.count >= 4)
+        began = time.monotonic()
+        interrupt(process)
+        stopped = end(process)
+        took = time.monotonic() - began
+    sys.stdout.write(f"\ninterrupt to exit {took:.2f} s\n")
+    assert stopped.status == 130
+    assert took <= 1.0
