@@ -1,5 +1,7 @@
 """Brings a query to its normal form: the identities, applied inside out until none changes anything."""
 
+from functools import lru_cache
+
 from canon.sql.algebra import (
     SUBQUERIES,
     Block,
@@ -14,7 +16,7 @@ from canon.sql.algebra import (
 )
 from canon.sql.context import Context, Role
 from canon.sql.facts import output_facts, padded_sids
-from canon.sql.identities import block_rules, set_rules
+from canon.sql.identities import Rule, block_rules, set_rules
 
 MAX_ROUNDS = 60
 
@@ -49,22 +51,34 @@ def _apply(block: Block, ctx: Context) -> Rel:
     if block.ordered:
         return block
     current: Block = block
-    operators = _operators(block)
-    for rule in block_rules():
-        if rule.needs and rule.needs.isdisjoint(operators):
-            continue
-        changed = rule.apply(current, ctx)
-        if changed is not None and changed != current:
-            ctx.used.add(rule.name)
-            ctx.check_time()
-            if not isinstance(changed, Block):
-                return changed
-            current = changed
-            operators = _operators(current)
-    return current
+    place = -1
+    while True:
+        for position, rule in _candidates(_operators(current)):
+            if position <= place:
+                continue
+            changed = rule.apply(current, ctx)
+            if changed is not None and changed != current:
+                ctx.used.add(rule.name)
+                ctx.check_time()
+                if not isinstance(changed, Block):
+                    return changed
+                current, place = changed, position
+                break
+        else:
+            return current
 
 
-def _operators(block: Block) -> set[str]:
+@lru_cache(maxsize=1024)
+def _candidates(operators: frozenset[str]) -> tuple[tuple[int, Rule], ...]:
+    """The rules that may apply to a block with the operators, each with its place in the order.
+
+    The table of rules never changes, so that what was worked out for one query holds for every other.
+    """
+    rules = enumerate(block_rules())
+    return tuple([item for item in rules if not item[1].needs or not item[1].needs.isdisjoint(operators)])
+
+
+def _operators(block: Block) -> frozenset[str]:
     """The operators in a block's own expressions, subqueries not entered."""
     found: set[str] = set()
     stack = [*block.where, *block.select, *block.having, *(block.group or ()), *block.extra]
@@ -78,7 +92,7 @@ def _operators(block: Block) -> set[str]:
         node = stack.pop()
         found.add(node.op)
         stack += node.args
-    return found
+    return frozenset(found)
 
 
 def _set_operation(rel: SetOp, ctx: Context) -> Rel:

@@ -65,6 +65,7 @@ VERBS = frozenset(
 
 _FIRST_WORD = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*([A-Za-z_]+)", re.DOTALL)
 
+WRITES = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Into, exp.Command, exp.DDL)
 READS = (exp.Select, exp.SetOperation, exp.Values, exp.Subquery)
 
 
@@ -143,8 +144,4 @@ def _kind(tree: exp.Expr) -> str:
 
 def _writes(tree: exp.Expr) -> bool:
     """Whether a part of the tree writes: SELECT … INTO, a data-modifying CTE, a locking read is no write."""
-    return any(
-        isinstance(node, (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Into, exp.Command, exp.DDL))
-        and not isinstance(node, READS)
-        for node in tree.walk()
-    )
+    return any(isinstance(node, WRITES) and not isinstance(node, READS) for node in tree.walk())

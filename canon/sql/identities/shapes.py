@@ -82,12 +82,13 @@ def aggregates(block: Block) -> list[Expr]:
 
 def has_window(block: Block) -> bool:
     """Whether a window function occurs in the outputs."""
-    stack = list(outputs(block))
+    stack = [*block.select, *(block.group or ()), *block.having, *[key.expr for key in block.order], *block.extra]
     while stack:
         node = stack.pop()
         if node.op == "window":
             return True
-        stack.extend(node.args)
+        if node.args:
+            stack.extend(node.args)
     return False
 
 
