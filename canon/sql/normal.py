@@ -16,7 +16,8 @@ from canon.sql.algebra import (
 )
 from canon.sql.context import Context, Role
 from canon.sql.facts import output_facts, padded_sids
-from canon.sql.identities import Rule, block_rules, set_rules
+from canon.sql.identities import Rule
+from canon.sql.identities.table import BLOCK_RULES, SET_RULES
 
 MAX_ROUNDS = 60
 
@@ -74,7 +75,7 @@ def _candidates(operators: frozenset[str]) -> tuple[tuple[int, Rule], ...]:
 
     The table of rules never changes, so that what was worked out for one query holds for every other.
     """
-    rules = enumerate(block_rules())
+    rules = enumerate(BLOCK_RULES)
     return tuple([item for item in rules if not item[1].needs or not item[1].needs.isdisjoint(operators)])
 
 
@@ -100,7 +101,7 @@ def _set_operation(rel: SetOp, ctx: Context) -> Rel:
     current = rel._replace(branches=tuple([normalise(branch, ctx, role) for branch in rel.branches]))
     for _ in range(MAX_ROUNDS):
         before = current
-        for rule in set_rules():
+        for rule in SET_RULES:
             changed = rule.apply(current, ctx)
             if changed is not None and changed != current:
                 ctx.used.add(rule.name)
