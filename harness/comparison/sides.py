@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
+from canon.verdict import Witness
 from harness.types.cases import Case
 from harness.types.outcomes import CaseResult, Failed, Grade, Judgement
 from harness.types.run import RunFacts
@@ -28,6 +29,7 @@ class CaseSide:
         latencies: milliseconds per model call.
         prompt_tokens: over all calls, `None` = not reported.
         completion_tokens: over all calls, `None` = not reported.
+        witness: rows on which the answer is wrong, where the source has them.
     """
 
     id: str
@@ -44,6 +46,7 @@ class CaseSide:
     latencies: tuple[float, ...] = ()
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
+    witness: Witness | None = None
 
     @property
     def passed(self) -> bool:
@@ -101,15 +104,20 @@ def case_side(case: Case, result: CaseResult) -> CaseSide:
         latencies=tuple(call.latency_ms for call in calls),
         prompt_tokens=_total(call.usage.prompt for call in calls),
         completion_tokens=_total(call.usage.completion for call in calls),
+        witness=_witness(worst.judgement),
     )
 
 
 def _reading(judgement: Judgement) -> tuple[str, ...]:
     """What the witness of a failure shows, in words, where it says so."""
+    witness = _witness(judgement)
+    return (witness.reading,) if witness is not None and witness.reading else ()
+
+
+def _witness(judgement: Judgement) -> Witness | None:
     if isinstance(judgement, Failed) and judgement.evidence is not None and judgement.evidence.basis == "refuted":
-        reading = judgement.evidence.witness.reading
-        return (reading,) if reading else ()
-    return ()
+        return judgement.evidence.witness
+    return None
 
 
 def with_unique_labels(sides: Sequence[Side]) -> tuple[Side, ...]:

@@ -8,8 +8,10 @@ from markupsafe import Markup
 
 from harness.comparison.alignment import ComparedCase
 from harness.comparison.comparing import Pair, RunComparison
+from harness.comparison.sides import CaseSide
 from harness.report import words
 from harness.report.comparison import story
+from harness.report.html.case import WitnessView, view_witness
 from harness.report.html.pages import template
 from harness.report.html.run_page import LONGEST, PAGE_BYTES, SHORTEST, longest_that_fits
 from harness.report.html.text import anchor
@@ -19,6 +21,9 @@ from harness.types.outcomes import LADDER, PASSES, Grade
 
 PER_LIST = 60
 """Cases listed under one heading; the table of cases holds all of them."""
+
+WITNESSED = 20_000
+"""Bytes that each case must have of the page before the table of cases repeats the witnesses of the flips."""
 
 FRAME = 900
 """Characters that a case takes besides its long texts."""
@@ -33,6 +38,7 @@ class AnswerView(NamedTuple):
     actual: tuple[Segment, ...]
     lines: tuple[str, ...]
     latency: str
+    witness: WitnessView | None
 
 
 class CaseView(NamedTuple):
@@ -115,10 +121,10 @@ def _rows(comparison: RunComparison) -> Iterator[Markup]:
         lengths = [len(case.expected), *(len(side.actual) for side in case.sides)]
         lengths += [len(line) for side in case.sides for line in side.lines]
         limit = max(SHORTEST, min(LONGEST, longest_that_fits(lengths, fair - FRAME - 200 * len(case.sides))))
-        yield row(_view(comparison, case, limit))
+        yield row(_view(comparison, case, limit, witnessed=fair >= WITNESSED))
 
 
-def _view(comparison: RunComparison, case: ComparedCase, limit: int) -> CaseView:
+def _view(comparison: RunComparison, case: ComparedCase, limit: int, *, witnessed: bool = True) -> CaseView:
     labels = [figures.label for figures in comparison.sides]
     first = case.sides[0]
     flips = ["same" if len({side.passed for side in case.sides}) == 1 else "changed"]
@@ -136,16 +142,23 @@ def _view(comparison: RunComparison, case: ComparedCase, limit: int) -> CaseView
         worst=max((side.grade for side in case.sides), key=LADDER.index),
         trouble=next((words.one_line(side.lines[0], 160) for side in case.sides if side.lines), ""),
         answers=tuple(
-            AnswerView(
-                label=words.clip(label, 80),
-                grade=side.grade,
-                repeats=f"{side.passes}/{side.attempts}" if side.attempts > 1 else "",
-                actual=_marked(expected, words.clip(side.actual, limit), side.grade),
-                lines=tuple(words.clip(line, limit) for line in side.lines[:8]),
-                latency=words.milliseconds(sum(side.latencies) / len(side.latencies)) if side.latencies else "",
-            )
+            _answer(label, side, expected, limit, witnessed=witnessed)
             for label, side in zip(labels, case.sides, strict=True)
         ),
+    )
+
+
+def _answer(label: str, side: CaseSide, expected: str, limit: int, *, witnessed: bool) -> AnswerView:
+    shown = side.witness if witnessed else None
+    said = None if shown is None else shown.reading
+    return AnswerView(
+        label=words.clip(label, 80),
+        grade=side.grade,
+        repeats=f"{side.passes}/{side.attempts}" if side.attempts > 1 else "",
+        actual=_marked(expected, words.clip(side.actual, limit), side.grade),
+        lines=tuple(words.clip(line, limit) for line in side.lines[:8] if line != said),
+        latency=words.milliseconds(sum(side.latencies) / len(side.latencies)) if side.latencies else "",
+        witness=None if shown is None else view_witness(shown, limit),
     )
 
 
