@@ -52,10 +52,10 @@ def compare_runs(
     prices = read_prices(price or [])
     comparison = compare([open_side(path) for path in sides], prices=prices, alpha=alpha, seed=seed)
     for path in out or []:
-        _write(comparison, path)
+        write_result(comparison, path)
         typer.echo(f"wrote {path}", err=True)
     if not quiet:
-        _print(comparison, as_json=json, verbose=verbose)
+        print_result(comparison, as_json=json, verbose=verbose)
     if fail_if_worse and comparison.second_is_worse:
         raise typer.Exit(1)
 
@@ -76,7 +76,8 @@ def open_side(path: Path) -> Side:
     return read_results(path)
 
 
-def _write(comparison: RunComparison, path: Path) -> None:
+def write_result(comparison: RunComparison, path: Path) -> None:
+    """Write a comparison in the format that the file's name asks for."""
     match path.suffix.lower():
         case ".html":
             from harness.report.comparison.page import write_html
@@ -94,7 +95,8 @@ def _write(comparison: RunComparison, path: Path) -> None:
                 file.write(dumps(comparison) + "\n")
 
 
-def _print(comparison: RunComparison, *, as_json: bool, verbose: bool) -> None:
+def print_result(comparison: RunComparison, *, as_json: bool, verbose: bool) -> None:
+    """Print a comparison, as text or as one JSON object."""
     if as_json:
         from harness.report.comparison.as_json import dumps
 

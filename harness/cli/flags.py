@@ -20,6 +20,12 @@ Function = Annotated[str | None, typer.Option(help="Target python: module:functi
 Url = Annotated[str | None, typer.Option(help="Target http: the service's URL.")]
 MaxRepairs = Annotated[int | None, typer.Option(min=0, help="Repairs that QueryForge may ask for (default 2).")]
 Model = Annotated[str | None, typer.Option(help="The model's name (default: the config's).")]
+Models = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--model", help="The model's name (default: the config's); given several times, the models are compared."
+    ),
+]
 BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint, as far as /v1.")]
 ApiKeyEnv = Annotated[str | None, typer.Option(help="Environment variable that holds the key.")]
 # RUNG_API_KEY is where a key belongs, so this option, which is only there to be refused, must not be read from it.

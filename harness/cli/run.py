@@ -20,7 +20,7 @@ def run(
     function: flags.Function = None,
     url: flags.Url = None,
     max_repairs: flags.MaxRepairs = None,
-    model: flags.Model = None,
+    model: flags.Models = None,
     base_url: flags.BaseUrl = None,
     api_key_env: flags.ApiKeyEnv = None,
     api_key: flags.ApiKey = None,
@@ -62,7 +62,15 @@ def run(
 
     refuse_key_argument(api_key)
     log_to_stderr(log_level)
-    options, output = read_options(context.params), read_output(context.params)
+    models = model or []
+    options = read_options({**context.params, "model": models[0] if models else None})
+    output = read_output(context.params, comparison=len(models) > 1)
+    if len(models) > 1:
+        from harness.cli.several import compare_models, refuse_what_is_for_one
+
+        refuse_what_is_for_one(options, models, output)
+        if not dry_run:
+            raise typer.Exit(compare_models(options, models, output))
     if dry_run:
         report_dry_run(options, output)
         return

@@ -53,14 +53,14 @@ def log_to_stderr(level: str | None) -> None:
         configure_logging(level, Redactor())
 
 
-def read_output(params: Mapping[str, Any]) -> Output:
+def read_output(params: Mapping[str, Any], *, comparison: bool = False) -> Output:
     """Read the flags about output; a report that nobody can write is refused before the first call is paid for.
 
     Raises:
         UsageError: a flag cannot be meant.
     """
     out = tuple(params.get("out") or ())
-    for path in out:
+    for path in out if not comparison else ():
         reporter_for(path)
     given = params.get("fail_under")
     return Output(
@@ -117,11 +117,11 @@ def _as_started(given: Mapping[str, Any]) -> dict[str, Any]:
 def report_run(options: RunOptions, output: Output, *, scripted: bool = False) -> int:
     """Make a run, report it, and return the exit status."""
     watcher = Unwatched() if output.quiet else ProgressBar(sys.stderr)
-    session = Session(options=options, say=_say, scripted=scripted, watcher=watcher)
+    session = Session(options=options, say=say, scripted=scripted, watcher=watcher)
     run = asyncio.run(session.run())
     report(run, output)
     if not output.quiet:
-        _say(f"kept in {run.folder.path}")
+        say(f"kept in {run.folder.path}")
     return exit_status(run, fail_under=output.fail_under, stopped=session.stop.is_set())
 
 
@@ -146,9 +146,10 @@ def report_dry_run(options: RunOptions, output: Output) -> None:
     else:
         sys.stdout.write("\n".join(lines(found)) + "\n")
     for warning in found.corpus.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell the user a line, apart from the data on stdout."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()

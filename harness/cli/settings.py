@@ -28,10 +28,19 @@ def read_settings(name: str, command: Any) -> dict[str, object]:
     if strange:
         raise InputError(tuple(_problem(path, key, _suggest(name, key, known)) for key in strange))
     merged = {_plain(key): value for key, value in {**table, **own}.items()}
+    merged = _listed(command, known, merged)
     settings: dict[str, object] = {known[key]: value for key, value in merged.items() if key in known}
     for child, below in (getattr(command, "commands", None) or {}).items():
         settings[child] = {_flags(below)[key]: value for key, value in merged.items() if key in _flags(below)}
     return settings
+
+
+def _listed(command: Any, known: dict[str, str], values: dict[str, Any]) -> dict[str, Any]:
+    """One text for a flag that may be given several times is that flag given once, not its letters."""
+    several = {parameter.name for parameter in command.params if getattr(parameter, "multiple", False)}
+    return {
+        key: [value] if isinstance(value, str) and known.get(key) in several else value for key, value in values.items()
+    }
 
 
 def _find() -> tuple[Path | None, dict[str, Any]]:

@@ -355,6 +355,40 @@ def test_a_tape_answers_a_run_without_its_endpoint(tmp_path: Path) -> None:
     assert called(tmp_path, "report", "runs/again").out.splitlines()[1] == "Replayed from a tape: no model was called."
 
 
+def test_several_models_are_run_and_compared(tmp_path: Path) -> None:
+    with ScriptedServer(ORDERS / "replies.jsonl") as server:
+        common = ["run", *orders(server.base_url), "-model", "other/one", "-out", "c.html", "-price", "1/2"]
+        done = called(tmp_path, *common, "-name", "night", "-record", "t.jsonl", "-json")
+    again = called(tmp_path, *common, "-name", "again", "-replay", "t.jsonl", "-json")
+    assert done.status == again.status == 1
+    (pair,) = done.document["pairs"]
+    assert (pair["first"], pair["second"], pair["difference"]) == ("scripted", "other/one", 0.0)
+    assert again.document["pairs"] == done.document["pairs"]
+    assert sorted(path.name for path in (tmp_path / "runs").iterdir()) == [
+        *("again-other-one", "again-scripted", "night-other-one", "night-scripted"),
+    ]
+    resumed = called(tmp_path, *common, "-name", "night", "-replay", "t.jsonl", "-resume", "-json")
+    assert resumed.document["pairs"] == done.document["pairs"]
+    assert "No difference shown between" in (tmp_path / "c.html").read_text("utf-8")
+    assert json.loads((tmp_path / "runs/again-other-one/facts.json").read_text("utf-8"))["replayed"] is True
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["-model", "a", "-model", "a"], "a model is named twice"),
+        (["-model", "a", "-model", "b", "-out", "r.xml"], "reported as a comparison, in .html, .md or .json"),
+        (["-model", "a", "-model", "b", "-resume"], "--name"),
+        (["-model", "a/b", "-model", "a b", "-name", "n"], "a model is named twice"),
+    ],
+)
+def test_what_several_models_cannot_mean_is_refused_before_a_call(tmp_path: Path, more: list[str], said: str) -> None:
+    done = called(tmp_path, "run", *orders("http://127.0.0.1:9/v1")[:4], "-base-url", "http://127.0.0.1:9/v1", *more)
+    assert done.status == 2
+    assert said in done.err
+    assert not (tmp_path / "runs").exists()
+
+
 @pytest.mark.parametrize("name", ["golden.csv", "golden-postgres.csv"])
 def test_the_bundled_shop_is_as_it_should_be(tmp_path: Path, name: str) -> None:
     shop = ORDERS.parent / "shop"
