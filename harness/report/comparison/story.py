@@ -59,7 +59,9 @@ def _noise(comparison: RunComparison, pair: Pair) -> str:
     if not changed and pair.difference == 0:
         return f"No case changed sides ({how})."
     if pair.verdict == "not told apart":
-        return f"{sides}: chance alone could well do that ({how}), so this is no evidence that either is better."
+        apart = pair.interval.low > 0 or pair.interval.high < 0
+        close = " The interval, which is approximate, just leaves out zero; the test decides." if apart else ""
+        return f"{sides}: chance alone could well do that ({how}), so this is no evidence that either is better.{close}"
     return f"{sides}: chance alone would hardly do that ({how})."
 
 

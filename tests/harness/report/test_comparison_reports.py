@@ -11,7 +11,7 @@ from rich.console import Console
 from harness.comparison.alignment import Alignment, Changed
 from harness.comparison.comparing import compare
 from harness.comparison.prices import read_prices
-from harness.comparison.sides import side_of_run
+from harness.comparison.sides import CaseSide, Side, side_of_run
 from harness.report.comparison.as_json import FORMAT, dumps
 from harness.report.comparison.markdown import as_markdown
 from harness.report.comparison.story import headline, money, notices, story
@@ -101,6 +101,20 @@ def test_sentences_of_noise():
     assert "chance alone could well do that" in story(comparison)[1]
     same = compared(run("a", 1), run("b", 1))
     assert story(same)[1] == "No case changed sides (exact McNemar test, p = 1.00)."
+
+
+@pytest.mark.parametrize(("lost", "said"), [(5, True), (1, False)])
+def test_an_interval_without_zero_beside_a_test_that_tells_nothing_apart_is_explained(lost, said):
+    def side(label, passed):
+        cases = (
+            CaseSide(id=str(n), grade="EXACT" if n < passed else "FAIL", passes=int(n < passed), attempts=1)
+            for n in range(25)
+        )
+        return Side(label=label, source=label, cases=tuple(cases))
+
+    sentence = story(compare([side("one", 17), side("two", 17 - lost)]))[1]
+    assert "no evidence that either is better" in sentence
+    assert sentence.endswith("just leaves out zero; the test decides.") is said
 
 
 def test_worse_is_said_of_the_second():
