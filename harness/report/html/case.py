@@ -218,7 +218,8 @@ def _witness(worst: Outcome, limit: int) -> WitnessView | None:
 def view_witness(witness: Witness, limit: int) -> WitnessView:
     """A witness as tables of text."""
     size = max(40, min(400, limit))
-    reading, confirmed = words.clip(witness.reading or "", max(200, limit)), ", ".join(witness.confirmed_on)
+    reading = words.clip(witness.reading or "", max(200, limit))
+    confirmed = ", ".join(engine for engine in witness.confirmed_on if engine != "regions")
     if isinstance(witness, RowWitness):
         data = tuple(_table(table, table.name, "data", Counter(), size) for table in witness.tables[:8])
         expected_rows, actual_rows = _keys(witness.expected), _keys(witness.actual)
