@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from harness.corpus.default_projection import with_projection
 
 if TYPE_CHECKING:
-    from sqlglot.expressions import Expression
+    from sqlglot.expressions import Expr
 
 Args = tuple[JsonValue, ...] | None
 _MAY_BE_PARAMETER = re.compile(r"[$?:@%]")
@@ -60,7 +60,7 @@ def sql_problem(text: str, dialect: str, args: Args) -> str | None:
     return None
 
 
-def _parameter_problem(tree: "Expression", dialect: str, args: Args) -> str | None:
+def _parameter_problem(tree: "Expr", dialect: str, args: Args) -> str | None:
     from sqlglot import exp
 
     marks = list(tree.find_all(exp.Placeholder, exp.Parameter))

@@ -186,8 +186,8 @@ def read_sql_reply(chat: Completed, *, dialect: str = "postgres", words_refuse: 
 
     Think blocks are taken out first. Then, the first that applies:
 
-    1. a JSON envelope (`{"sql": …}`, `{"query": …}`, `{"unsupported": …}`): the whole text, in a fence, or from a line's
-       start;
+    1. a JSON envelope (`{"sql": …}`, `{"query": …}`, `{"unsupported": …}`): the whole text, in a fence, or from the
+       start of a line;
     2. the arguments of a tool call, read as such an envelope, else as text;
     3. the API's refusal field;
     4. the one fence of a SQL language;

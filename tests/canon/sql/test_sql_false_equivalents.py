@@ -150,7 +150,8 @@ def test_the_default_schema_may_be_written(dialect, name):
 
 DATA = """
 INSERT INTO t VALUES (1, 5, 1, '1', 'x', 0.0), (2, 5, 1, '01', 'x', 0.0), (3, 7, 2, '2', 'x', 0.0),
-  (4, 5, 3, '2', 'x', 0.0), (5, 3, 1, '01', 'x', 0.0), (6, 3, 1, '1', 'x', 0.0), (7, 4, 9, '09', 'x', 0.0), (8, 4, 9, '9', 'x', 0.0);
+  (4, 5, 3, '2', 'x', 0.0), (5, 3, 1, '01', 'x', 0.0),
+  (6, 3, 1, '1', 'x', 0.0), (7, 4, 9, '09', 'x', 0.0), (8, 4, 9, '9', 'x', 0.0);
 INSERT INTO p VALUES ('1', 1), ('01', 1), ('001', 2), ('2', 2);
 """
 TEXTS_AND_NUMBERS = [name for name in APART if name.startswith("many texts equal one number, ")]

@@ -51,7 +51,7 @@ SQL_DRESSINGS = {
     "bare": str,
     "blank": lambda query: f"\n\n{query}\n\n",
     "backticks": lambda query: fence(longest(query), "sql")(query),
-    "many backticks": lambda query: fence("`" * 9, " SQL")(query),
+    "many backticks": fence("`" * 9, " SQL"),
     "tildes": fence("~~~~", "postgresql"),
     "info": fence("`" * 9, 'sql title="x"'),
     "no language": fence("`" * 9, ""),

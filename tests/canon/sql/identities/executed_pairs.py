@@ -55,7 +55,9 @@ class Engine:
 
     def results(self, query: str) -> list[Rows]:
         """The rows that a query gives on each database, as bags."""
-        text = re.sub(r"\bday(?= LIKE)|(?<=\()day(?=, \d)", "CAST(day AS CHAR)", query)  # MySQL reads a day as text there
+        text = re.sub(
+            r"\bday(?= LIKE)|(?<=\()day(?=, \d)", "CAST(day AS CHAR)", query
+        )  # MySQL reads a day as text there
         tree = sqlglot.parse_one(text, dialect=self.dialect).transform(_numbered)
         written = tree.sql(dialect="duckdb")
         found = [database.execute(written).fetchall() for database in self._databases]
