@@ -21,11 +21,13 @@ class ColumnFact(NamedTuple):
         type: the kind of its values.
         not_null: whether it is never NULL (before any outer join pads it).
         values: its closed set of values, where it has one.
+        converts: whether it has an affinity in SQLite; an output that is computed has none.
     """
 
     type: ColumnType
     not_null: bool
     values: tuple[str, ...] | None = None
+    converts: bool = True
 
 
 UNKNOWN = ColumnFact("any", False)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from canon.schema import ColumnType
+from canon.sql.affinity import converts
 from canon.sql.algebra import (
     COMPARISONS,
     Block,
@@ -147,7 +148,7 @@ def type_of(expr: Expr, ctx: Context) -> ColumnType:
         return type_of(expr.args[0], ctx) if expr.value.name in {"min", "max", "lag", "lead"} and expr.args else "any"
     if op == "func":
         name = expr.value[0]
-        if name in {"abs"}:
+        if name in {"abs", "bare"}:
             return type_of(expr.args[0], ctx)
         return _FUNCTION_TYPES.get(name, "any")
     return "any"
@@ -285,17 +286,26 @@ def output_facts(rel: Rel, ctx: Context) -> tuple[ColumnFact, ...]:
         if rel.op != "union":
             return tuple(
                 ColumnFact(
-                    facts[0].type, any(fact.not_null for fact in facts) if rel.op == "intersect" else facts[0].not_null
+                    facts[0].type,
+                    any(fact.not_null for fact in facts) if rel.op == "intersect" else facts[0].not_null,
+                    converts=all(fact.converts for fact in facts),
                 )
                 for facts in zip(*branches, strict=True)
             )
         return tuple(
-            ColumnFact(_common([fact.type for fact in facts]), all(fact.not_null for fact in facts))
+            ColumnFact(
+                _common([fact.type for fact in facts]),
+                all(fact.not_null for fact in facts),
+                converts=all(fact.converts for fact in facts),
+            )
             for facts in zip(*branches, strict=True)
         )
     with ctx.padding(padded_sids(rel)):
         known = frozenset(not_null_terms(rel))
-        return tuple(ColumnFact(type_of(expr, ctx), not nullable(expr, ctx, known)) for expr in rel.select)
+        return tuple(
+            ColumnFact(type_of(expr, ctx), not nullable(expr, ctx, known), converts=converts(expr, ctx))
+            for expr in rel.select
+        )
 
 
 class Determined:

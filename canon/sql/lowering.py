@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from canon.errors import ReadError
+from canon.sql.affinity import bare
 from canon.sql.algebra import (
     NULL,
     Block,
@@ -583,7 +584,7 @@ class _SelectReader:
             elif isinstance(item, exp.Column) and isinstance(item.this, exp.Star):
                 self._star(item.this, self.scope.fold(item.args["table"]), select)
             elif isinstance(item, exp.Alias):
-                expr = self.scalars.scalar(item.this)
+                expr = self._output(item.this)
                 folded = self.scope.fold(item.args["alias"])
                 if folded not in self.scope.aliases or self.ctx.dialect.where_alias:
                     self.scope.aliases.setdefault(folded, expr)
@@ -591,10 +592,17 @@ class _SelectReader:
                 self.names.append(folded)
                 self.starred.append(False)
             else:
-                select.append(self.scalars.scalar(item))
+                select.append(self._output(item))
                 self.names.append(self.scope.fold(item.this) if isinstance(item, exp.Column) else "")
                 self.starred.append(self._came_by_star(item))
         return select
+
+    def _output(self, item: exp.Expr) -> Expr:
+        """An output; where SQLite converts nothing for what is written, the column that it comes to says so."""
+        expr = self.scalars.scalar(item)
+        written = item.unnest() if isinstance(item, exp.Paren) else item
+        plain = expr.op != "col" or isinstance(written, (exp.Column, exp.Cast, exp.Subquery))
+        return expr if plain or self.ctx.dialect.coerces != "affinity" else bare(expr)
 
     def _came_by_star(self, item: exp.Expr) -> bool:  # an explicit name is explicit, whatever is below it
         return False

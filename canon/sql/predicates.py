@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 from canon.schema import ColumnType
+from canon.sql.affinity import as_compared
 from canon.sql.algebra import (
     COMPARISONS,
     FALSE,
@@ -85,21 +86,20 @@ def compare(op: str, left: Expr, right: Expr, ctx: Context, left_type: ColumnTyp
     if right.op == "lit":
         if left.op == "lit":
             return _compare_literals(op, left, right, ctx)
-        read = right if _unconverted(left, right, left_type, ctx) else beside(right, left_type, ctx.dialect)
+        compared = as_compared(left, left_type, right, right_type, ctx)
+        if compared != left:
+            return _against_literal(op, compared, right, ctx, "any")
+        read = beside(right, left_type, ctx.dialect)
         if read != right and read.value[0] not in {"num"}:
             ctx.used.add("literal-type")
         if read.value[0] == "num" and right.value[0] == "str":
             ctx.used.add("literal-type")
         return _against_literal(op, left, read, ctx, left_type)
-    return oriented(op, left, right)
-
-
-def _unconverted(term: Expr, literal: Expr, kind: ColumnType, ctx: Context) -> bool:
-    """Whether SQLite compares term and literal as they are: only columns and casts convert the other side (3.2)."""
-    if ctx.dialect.coerces != "affinity" or term.op in {"col", "cast"}:
-        return False
-    numeric = literal.value[0] in {"int", "dec", "float", "num"}
-    return numeric if kind == "text" else literal.value[0] == "str" and kind in {"integer", "real", "decimal"}
+    first, second = (
+        as_compared(left, left_type, right, right_type, ctx),
+        as_compared(right, right_type, left, left_type, ctx),
+    )
+    return oriented(op, first, second)
 
 
 def oriented(op: str, left: Expr, right: Expr) -> Expr:

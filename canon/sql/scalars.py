@@ -10,6 +10,7 @@ from sqlglot import exp
 from canon.errors import ReadError
 from canon.schema import ColumnType
 from canon.sql import calendar
+from canon.sql.affinity import bare
 from canon.sql.algebra import FALSE, NULL, TRUE, Block, Expr, Rel, Window, junction, lit, sids
 from canon.sql.context import Context
 from canon.sql.ddl import column_type
@@ -208,7 +209,7 @@ class Scalars:
         kinds = (type_of(value, self.ctx) == "text", type_of(other, self.ctx) == "text")
         if self.ctx.dialect.coerces != "affinity" or value.op != "col" or kinds[0] == kinds[1]:
             return value
-        return Expr("func", ("bare",), (value,))
+        return bare(value)
 
     def compare(self, op: str, left: Expr, right: Expr) -> Expr:
         """A comparison of two lowered scalars, predicates among them read by value."""

@@ -1,8 +1,9 @@
 """NULL tests and null-safe operators where a declared NOT NULL or another condition settles them (P4)."""
 
-from canon.sql.algebra import FALSE, TRUE, Block, Expr, conjuncts, junction, rewrite
+from canon.sql.affinity import as_compared, is_bare
+from canon.sql.algebra import COMPARISONS, FALSE, TRUE, Block, Expr, conjuncts, junction, rewrite
 from canon.sql.context import Context
-from canon.sql.facts import nullable, rejected
+from canon.sql.facts import nullable, rejected, type_of
 from canon.sql.predicates import merge, oriented
 
 TESTS = frozenset({"isnull", "notnull", "same", "distinct", "coalesce"})
@@ -70,3 +71,37 @@ def settled_tests(block: Block, ctx: Context) -> Block | None:
         having=conjuncts(junction("and", list(each(block.having)))),
         order=tuple([key._replace(expr=simplify(key.expr, ctx, known)) for key in block.order]),
     )
+
+
+def idle_default(block: Block, ctx: Context) -> Block | None:
+    """`COALESCE(x, 0)`  =  `x`, x never NULL, where it is aggregated, returned, or compared within its class."""
+
+    def change(node: Expr) -> Expr | None:
+        if node.op == "agg":
+            changed = node._replace(args=tuple([_plain(arg) for arg in node.args]))
+        elif node.op in COMPARISONS and any(_plain(arg) != arg for arg in node.args):
+            left, right = node.args
+            ours, theirs = type_of(left, ctx), type_of(right, ctx)
+            changed = node._replace(
+                args=(as_compared(left, ours, right, theirs, ctx), as_compared(right, theirs, left, ours, ctx))
+            )
+        else:
+            return None
+        return None if changed == node else changed
+
+    def each(exprs: tuple[Expr, ...], *, result: bool) -> tuple[Expr, ...]:
+        return tuple([rewrite(_plain(expr) if result else expr, change) for expr in exprs])
+
+    top = ctx.role == "top"
+    new = block._replace(
+        where=each(block.where, result=False),
+        select=each(block.select, result=top),
+        group=None if block.group is None else each(block.group, result=top),
+        having=each(block.having, result=False),
+        order=tuple([key._replace(expr=each((key.expr,), result=top)[0]) for key in block.order]),
+    )
+    return None if new == block else new
+
+
+def _plain(expr: Expr) -> Expr:
+    return expr.args[0] if is_bare(expr) else expr

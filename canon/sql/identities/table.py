@@ -147,6 +147,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
     ),
     Rule("reflexive-equality", "a = a  =  a IS NOT NULL", equalities.reflexive, frozenset({"="})),
     Rule("congruence", "WHERE a = b … a …  =  WHERE a = b … b …", equalities.congruence, frozenset({"=", "eqclass"})),
+    Rule("idle-default", "SELECT COALESCE(x, 0)  =  SELECT x", nulls.idle_default, frozenset({"func"})),
     Rule(
         "null-test",
         "x IS NOT NULL AND x > 1  =  x > 1",

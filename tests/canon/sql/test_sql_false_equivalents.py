@@ -16,6 +16,31 @@ CREATE TABLE q (id INTEGER PRIMARY KEY, b INTEGER, name TEXT COLLATE NOCASE NOT 
 PLAIN = DDL.replace(" COLLATE NOCASE", "")
 
 APART = {
+    "a default never taken has no affinity, in a derived table": (
+        ("sqlite",),
+        "SELECT d.id FROM (SELECT id, COALESCE(w, 'a') AS x FROM t) d WHERE d.x = 5",
+        "SELECT id FROM t WHERE w = 5",
+    ),
+    "an extreme of one row has no affinity, in a derived table": (
+        ("sqlite",),
+        "SELECT d.id FROM (SELECT id, MAX(w) AS x FROM t GROUP BY id) d WHERE d.x = 5",
+        "SELECT id FROM t WHERE w = 5",
+    ),
+    "a computed output compares texts and numbers as they are": (
+        ("sqlite",),
+        "SELECT d.id FROM (SELECT id, MAX(w) AS x FROM t GROUP BY id) d WHERE d.x = 5",
+        "SELECT d.id FROM (SELECT id, MAX(w) AS x FROM t GROUP BY id) d WHERE d.x = '5'",
+    ),
+    "a choice of one column has no affinity": (
+        ("sqlite",),
+        "SELECT d.id FROM (SELECT id, CASE WHEN n > 1 THEN w ELSE w END AS x FROM t) d WHERE d.x = 5",
+        "SELECT id FROM t WHERE w = 5",
+    ),
+    "arithmetic that changes nothing takes the affinity": (
+        ("sqlite",),
+        "SELECT d.id FROM (SELECT id, n + 0 AS x FROM t) d WHERE d.x = '5'",
+        "SELECT id FROM t WHERE n = 5",
+    ),
     "many texts equal one number, a table of groups": (
         ("sqlite", "mysql"),
         "SELECT t.id FROM t WHERE t.n IN (SELECT w.s FROM t w GROUP BY w.s HAVING COUNT(*) > 0)",
