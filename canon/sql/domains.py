@@ -87,25 +87,26 @@ def _between(low: datetime, high: datetime, copies: int, *, whole: bool) -> list
 
 
 def texts(cuts: Iterable[str], copies: int, *, ordered: bool) -> list[str]:
-    """The cuts, and texts that are none of them; where texts are ordered, one in each gap that has any."""
+    """The cuts, and up to `copies` texts that are none of them; where texts are ordered, as many in each gap."""
     points = sorted(set(cuts))
-    folded = {fold_text(point) for point in points}
-    fresh = [text for text in FRESH if fold_text(text) not in folded][:copies]
-    if not ordered:
-        return points + fresh
+    if not ordered or not points:
+        return points + _fresh({fold_text(point) for point in points}, copies)
     found = list(points)
-    if points and points[0] != "":
-        found.append("")
+    if points[0] != "":
+        found += ["", *_among("", points[0], copies - 1)]
     for low, high in itertools.pairwise(points):
-        found += [text for text in (_after(low, high),) if text is not None]
-    if points:
-        found.append(points[-1] + "z")
-    return list(dict.fromkeys([*found, *([] if points else fresh)]))
+        found += _among(low, high, copies)
+    return found + [points[-1] + "z" * (index + 1) for index in range(copies)]
 
 
-def _after(low: str, high: str) -> str | None:
-    """A text between two others, a readable one if possible; `None` where there is none."""
-    for tail in ("a", "0", " ", "\x01"):
-        if low < low + tail < high:
-            return low + tail
-    return low + "\x00" if low + "\x00" < high else None
+def _fresh(taken: set[str], copies: int) -> list[str]:
+    named = (text for text in itertools.chain(FRESH, (f"text {index}" for index in itertools.count(5))))
+    return list(itertools.islice((text for text in named if fold_text(text) not in taken), copies))
+
+
+def _among(low: str, high: str, copies: int) -> list[str]:
+    """Up to `copies` texts between two others, readable ones if possible, fewer only where there are no more."""
+    for first in "a0 \x01":
+        if low + first * copies < high:
+            return [low + first * (index + 1) for index in range(copies)]
+    return [low + "\x00" * (index + 1) for index in range(copies) if low + "\x00" * (index + 1) < high]

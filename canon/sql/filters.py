@@ -10,11 +10,12 @@ from canon.sql.context import ColumnFact, Context
 from canon.sql.domains import instants, numbers, texts
 from canon.sql.facts import column_fact, padded_sids, type_of
 from canon.sql.literals import INSTANT_TYPES, NUMERIC_TYPES
-from canon.sql.predicates import Span, bound, fold_text
+from canon.sql.predicates import ORDERED_TEXT, Span, bound, fold_text
 from canon.sql.rendering import Renderer
 from canon.sql.wording import Wording
 
 Row = dict[Expr, Any]
+RANGES = frozenset({"<", "<=", ">", ">="})
 MAX_MEMBERS = 6
 MAX_FREE = 4096
 
@@ -74,6 +75,7 @@ class Regions:
         self.flags: set[Expr] = set()
         self.free: dict[str, Expr] = {}
         self.links: list[set[Expr]] = []
+        self.ranked: set[Expr] = set()  # columns that are compared with others by rank
         self.spans: dict[str, Expr] = {}
         self.assumptions: list[str] = []
         self.honest = True  # whether each representative is a value that the column can hold as it is written
@@ -96,8 +98,9 @@ class Regions:
             self.flags.add(args[0])
         elif op == "has" and args[0].op == "col":
             self.members.setdefault(args[0], set()).add(args[1])
-        elif op == "eqclass" or ((op in COMPARISONS or op in {"same", "distinct"}) and self._comparable(args)):
+        elif op == "eqclass" or ((op in COMPARISONS or op in {"same", "distinct"}) and self._comparable(op, args)):
             self._link(set(args))
+            self.ranked |= set(args) if op in RANGES else set()
         elif expr not in (TRUE, FALSE, NULL):
             self.free.setdefault(self._text(expr), expr)
 
@@ -108,7 +111,7 @@ class Regions:
         """
         return Renderer({sid: f"s{sid}" for sid in sids(expr)}, 0).text(expr)
 
-    def _comparable(self, args: tuple[Expr, ...]) -> bool:
+    def _comparable(self, op: str, args: tuple[Expr, ...]) -> bool:
         """Whether columns are of one kind whose order the representatives can show."""
         if any(arg.op != "col" for arg in args):
             return False
@@ -116,7 +119,8 @@ class Regions:
         return (
             kinds <= NUMERIC_TYPES
             or kinds <= INSTANT_TYPES
-            or (kinds == {"text"} and self.ctx.dialect.collation == "binary")
+            or (kinds == {"text"} and self.ctx.dialect.collation == "binary" and op not in RANGES)
+            or (kinds == {"text"} and self.ctx.dialect.name in ORDERED_TEXT)
         )
 
     def _link(self, linked: set[Expr]) -> None:
@@ -138,6 +142,9 @@ class Regions:
                 for kind, cuts in self.cuts.get(column, {}).items():
                     shared.setdefault(kind, set()).update(cuts)
             for column in link:
+                if (declared := column_fact(column, self.ctx).values) is not None:
+                    shared.setdefault("str" if "str" in shared else "text", set()).update(declared)
+            for column in link:
                 self.cuts[column] = shared
         keys: list[Expr] = []
         axes: list[Axis] = []
@@ -155,6 +162,7 @@ class Regions:
     def _values(self, column: Expr) -> list[Hashable] | None:
         fact = column_fact(column, self.ctx)
         copies = next((len(link) for link in self.links if column in link), 1)
+        ranked = any(link & self.ranked for link in self.links if column in link)
         kinds = self.cuts.get(column, {})
         values: list[Hashable] | None
         if column in self.members:
@@ -169,7 +177,7 @@ class Regions:
         elif len(set(kinds) - {"none"}) > 1:
             return None
         else:
-            values = self._cut(next(iter(set(kinds) - {"none"}), ""), kinds, fact, copies)
+            values = self._cut(next(iter(set(kinds) - {"none"}), ""), kinds, fact, copies, ranked=ranked)
         if values is not None and (not fact.not_null or column.value[0] in self.padded):
             values = [*values, None]
         return values
@@ -183,7 +191,9 @@ class Regions:
             found.append(frozenset(member for member, taken in zip(members, picked, strict=True) if taken))
         return sorted(found, key=len)  # type: ignore[arg-type]
 
-    def _cut(self, kind: str, kinds: dict[str, set[Any]], fact: ColumnFact, copies: int) -> list[Hashable] | None:
+    def _cut(
+        self, kind: str, kinds: dict[str, set[Any]], fact: ColumnFact, copies: int, *, ranked: bool
+    ) -> list[Hashable] | None:
         dialect, cuts = self.ctx.dialect, kinds.get(kind, set())
         if kind == "num" or (not kind and fact.type in NUMERIC_TYPES):
             return list(numbers(cuts, fact.type, copies))
@@ -196,7 +206,7 @@ class Regions:
         if kind in {"str", "text"}:
             if dialect.collation != "binary" and len({fold_text(cut) for cut in cuts}) < len(cuts):
                 return None
-            found = texts(cuts, copies, ordered=kind == "str")
+            found = texts(cuts, copies, ordered=kind == "str" or ranked)
             if any("\x00" in text or "\x01" in text for text in found):
                 self.honest = False
             return list(found)

@@ -418,7 +418,7 @@ def implied_on(block: Block, ctx: Context) -> Block | None:
             [
                 part
                 for part in left.on
-                if part.op not in {"span", "isnull", "notnull", "<", "<="} or not _passes(part, mapping, where)
+                if part.op not in {"span", "isnull", "notnull", "<", "<="} or not _passes(part, mapping, where, inside)
             ]
         )
         if len(kept) < len(left.on):
@@ -427,6 +427,7 @@ def implied_on(block: Block, ctx: Context) -> Block | None:
     return None
 
 
-def _passes(part: Expr, mapping: dict[Expr, Expr], where: set[Expr]) -> bool:
+def _passes(part: Expr, mapping: dict[Expr, Expr], where: set[Expr], inside: set[int]) -> bool:
+    """Whether WHERE says of the preserved side what a part of ON says; of the padded side it says another thing."""
     moved = rewrite(part, mapping.get)
-    return moved in where and columns(part) <= set(mapping) | {column for column in columns(moved)}
+    return moved in where and all(column.value[0] not in inside for column in columns(moved))
