@@ -41,10 +41,9 @@ def as_compared(term: Expr, kind: ColumnType, other: Expr, other_kind: ColumnTyp
     """A term as it stands in a comparison with another: marked where SQLite compares across classes unconverted."""
     if ctx.dialect.coerces != "affinity" or term.op == "lit" or converts(term, ctx):
         return term
-    classes = {_class(term, kind), _class(other, other_kind)}
-    if classes == {"text", "number"}:
-        return bare(term)
-    return term.args[0] if is_bare(term) and len(classes) == 1 and "unknown" not in classes else term
+    if _class(term, kind) == _class(other, other_kind) != "unknown":
+        return term.args[0] if is_bare(term) else term
+    return bare(term)
 
 
 def _class(term: Expr, kind: ColumnType) -> str:

@@ -54,8 +54,9 @@ def _apply(block: Block, ctx: Context) -> Rel:
     current: Block = block
     place = -1
     while True:
+        full = any(source.parts for source in current.sources)
         for position, rule in _candidates(_operators(current)):
-            if position <= place:
+            if position <= place or (full and not rule.full):
                 continue
             changed = rule.apply(current, ctx)
             if changed is not None and changed != current:

@@ -401,6 +401,8 @@ def untrue(expr: Expr, ctx: Context) -> Expr:
         value: Span = expr.value
         outside = complement(value)
         return _respan(expr.args[0], outside._replace(null=not value.null), ctx)
+    if (op in COMPARISONS or op == "like") and NULL in expr.args:
+        return TRUE
     if op in COMPARISONS or op == "like":
         nulls = [Expr("isnull", None, (arg,)) for arg in expr.args if arg.op != "lit"]
         return junction("or", [negate(expr, ctx), *nulls])

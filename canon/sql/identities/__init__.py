@@ -31,12 +31,14 @@ class Rule(NamedTuple):
         apply: rewrites a block, or gives `None`.
         needs: operators of which one must occur in the block's own expressions for the law to apply; empty where it
             does not hang on that. Only for speed.
+        full: whether the law holds where a source is a FULL JOIN, whose two sides are sources inside that source.
     """
 
     name: str
     law: str
     apply: Callable[[Block, Context], Rel | None]
     needs: frozenset[str] = frozenset()
+    full: bool = False
 
 
 class SetRule(NamedTuple):

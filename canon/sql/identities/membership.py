@@ -231,7 +231,8 @@ def _hoisted(body: Block, ctx: Context) -> Expr | None:
             outside.append(moved)
     if not body.sources and not body.lefts:
         return junction("and", list(body.where))
-    pieces = _components(body, inside) if not body.lefts else [body._replace(where=tuple(inside))]
+    whole = body.lefts or any(source.parts for source in body.sources)
+    pieces = [body._replace(where=tuple(inside))] if whole else _components(body, inside)
     found = junction("and", [*outside, *(Expr("exists", piece, ()) for piece in pieces)])
     return found
 

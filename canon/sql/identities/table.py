@@ -73,6 +73,7 @@ BLOCK_RULES: tuple[Rule, ...] = (
         "derived-table",
         "FULL JOIN (SELECT x + 1 y FROM t) d … d.y  =  FULL JOIN t … t.x + 1",
         outerjoins.merge_full_side,
+        full=True,
     ),
     Rule("derived-pass-through", "SELECT * FROM (q) d  =  q", derived.pass_through),
     Rule(
@@ -272,7 +273,12 @@ BLOCK_RULES: tuple[Rule, ...] = (
         quantified.for_all,
         frozenset({"quant"}),
     ),
-    Rule("full-as-left-join", "a FULL JOIN b WHERE a.x > 1  =  a LEFT JOIN b WHERE a.x > 1", outerjoins.full_to_left),
+    Rule(
+        "full-as-left-join",
+        "a FULL JOIN b WHERE a.x > 1  =  a LEFT JOIN b WHERE a.x > 1",
+        outerjoins.full_to_left,
+        full=True,
+    ),
     Rule("never-matched", "t LEFT JOIN nothing  =  t", outerjoins.never_matched),
     Rule("single-row-table", "t LEFT JOIN (SELECT COUNT(*) FROM u) d ON TRUE  =  t, d", outerjoins.one_row_side),
     Rule("implied-condition", "WHERE a.k > 7 … ON a.k = b.k AND b.k > 7  =  … ON a.k = b.k", outerjoins.implied_on),

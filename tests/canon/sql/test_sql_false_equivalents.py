@@ -16,6 +16,21 @@ CREATE TABLE q (id INTEGER PRIMARY KEY, b INTEGER, name TEXT COLLATE NOCASE NOT 
 PLAIN = DDL.replace(" COLLATE NOCASE", "")
 
 APART = {
+    "a test over a full join keeps its condition": (
+        ("sqlite", "duckdb", "postgres"),
+        "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM t x FULL JOIN p y ON y.n = x.id WHERE x.a IS NULL)",
+        "SELECT id FROM t WHERE NOT EXISTS (SELECT 1 FROM t x FULL JOIN p y ON y.n = x.id)",
+    ),
+    "a choice by a comparison with NULL is its ELSE": (
+        ("sqlite", "duckdb", "postgres", "mysql"),
+        "SELECT CASE WHEN n <= a THEN a ELSE 0 END FROM t WHERE a IS NULL",
+        "SELECT CASE WHEN NOT n <= a THEN 0 ELSE a END FROM t WHERE a IS NULL",
+    ),
+    "a choice by a column that is NULL is its ELSE": (
+        ("sqlite", "duckdb", "postgres", "mysql"),
+        "SELECT CASE WHEN a = a THEN a ELSE 0 END FROM t WHERE a IS NULL",
+        "SELECT CASE WHEN a = a THEN a ELSE 2 END FROM t WHERE a IS NULL",
+    ),
     "two texts below one literal need not be equal": (
         ("sqlite", "duckdb"),
         "SELECT x.id FROM t x, t y WHERE y.w = x.w AND y.w < 'a'",
